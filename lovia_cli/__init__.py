@@ -1,0 +1,1 @@
+"""Durable LLM agents from YAML: a run survives a crash, a kill, a full disk, a restart."""

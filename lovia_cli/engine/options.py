@@ -1,0 +1,86 @@
+"""What a caller gives a run, and what it gets back: the options, the switch that stops it, the result."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lovia_cli.errors import Stopped
+from stores.entries import JSON, Entry
+from stores.errors import LoviaError
+from stores.protocols import Checkpointer
+from stores.records import RunSnapshot, Status, Usage
+
+IfRunExists = Literal["resume", "restart", "fail", "resume_only"]
+
+
+@dataclass(slots=True, frozen=True)
+class CheckpointOptions:
+    """Where a run is saved, and what an existing run of that id means (R4).
+
+    Without ``run_id`` a new one is generated; with a session, section 5 of the contract (K) then decides whether an
+    unfinished run of the session goes on. ``if_run_exists`` needs a ``run_id``.
+    """
+
+    store: Checkpointer
+    run_id: str | None = None
+    if_run_exists: IfRunExists = "resume"
+
+
+class StopSwitch:
+    """Stops a run from outside: a signal handler or another task calls `stop` in the run's event loop.
+
+    The run stops what it is doing, saves, and ends as ``interrupted``. Only the first call counts.
+    """
+
+    def __init__(self) -> None:
+        self.reason: Stopped | None = None
+        self._event = asyncio.Event()
+
+    def stop(self, reason: Stopped) -> None:
+        if self.reason is None:
+            self.reason = reason
+            self._event.set()
+
+    async def wait(self) -> Stopped:
+        """Return the reason once `stop` has been called."""
+        await self._event.wait()
+        assert self.reason is not None
+        return self.reason
+
+
+@dataclass(slots=True, kw_only=True)
+class RunResult:
+    """How a run ended (R13). The numbers count this run only, all its processes together.
+
+    ``entries`` are the run's own, ``messages`` the whole conversation (history first). ``status`` is ``completed``
+    unless the run stopped or failed: then ``error`` is why, and `raise_for_status` raises it.
+    """
+
+    run_id: str
+    session_id: str | None = None
+    status: str = Status.COMPLETED
+    output: JSON = None
+    entries: list[Entry] = field(default_factory=list)
+    messages: list[Entry] = field(default_factory=list)
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    tool_calls: int = 0
+    finish_reason: str | None = None
+    final_agent: str = ""
+    model: str = ""
+    replayed: bool = False
+    resumed: bool = False
+    input_ignored: bool = False
+    approvals: list[dict[str, Any]] = field(default_factory=list)
+    stop: dict[str, Any] | None = None
+    error: LoviaError | None = None
+    snapshot: RunSnapshot | None = None
+
+    def raise_for_status(self) -> RunResult:
+        """Return the result of a completed run; raise the ``error`` of any other."""
+        if self.error is not None:
+            raise self.error
+        return self

@@ -1,0 +1,172 @@
+"""The engine's errors, on the tree of ``stores.errors`` (see there for the store's part).
+
+LoviaError
+├── AgentFileError        agent_file         3   the YAML, a variable or the environment is invalid
+├── AgentDriftError       agent_drift        9   on_drift="error", and the agent has changed (Z7)
+├── ProviderError         provider           1   the model's provider failed; ``retryable`` tells
+│   ├── CredentialsError  credentials        4   missing or refused
+│   └── ScriptError       script             1   a scripted model has no turn left, or a bad one
+├── ResumeToolMissingError resume_tool_missing 6  a pending call's tool is gone (Z7)
+├── OutputNotStoredError  output_not_stored  1   the replay of an output that was not JSON (R10)
+└── Stopped               (no error: why a run stopped before its end, R3)
+    ├── LimitReached      limit              7
+    ├── TimedOut          timeout            7
+    ├── SignalReceived    signal             129, 130, 143
+    └── CancelRequested   cancelled          143
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stores.errors import (
+    ConflictError,
+    LoviaError,
+    RunExistsError,
+    RunLockedError,
+    RunNotFoundError,
+    SegmentDiffersError,
+    SessionNotFoundError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreVersionError,
+    StoreWriteError,
+    UserError,
+)
+
+__all__ = [
+    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "LimitReached",
+    "LoviaError", "OutputNotStoredError", "ProviderError", "ResumeToolMissingError", "RunExistsError",
+    "RunLockedError", "RunNotFoundError", "ScriptError", "SegmentDiffersError", "SessionNotFoundError",
+    "SignalReceived", "Stopped", "StoreBusyError", "StoreDamagedError", "StoreError", "StoreVersionError",
+    "StoreWriteError", "TimedOut", "UserError",
+]  # fmt: skip
+
+
+class AgentFileError(LoviaError):
+    """The agent file, a variable or the environment is invalid; ``where`` is file:line:column."""
+
+    code = "agent_file"
+
+
+class AgentDriftError(LoviaError):
+    """The agent differs from the one the run was started with (Z7, ``on_drift: error``)."""
+
+    code = "agent_drift"
+
+
+class ResumeToolMissingError(ConflictError):
+    """A pending call names a tool that the agent had and no longer has (Z7)."""
+
+    code = "resume_tool_missing"
+
+
+class OutputNotStoredError(LoviaError):
+    """The run completed, but its output was not JSON-safe and cannot be replayed (R10)."""
+
+    code = "output_not_stored"
+
+
+class ProviderError(LoviaError):
+    """The provider gave no usable answer. ``status`` is the HTTP status, where there was one.
+
+    ``retry_after`` is in seconds, as the provider asked. A retryable one interrupts the run, another
+    fails it (R3); either way the run can be resumed.
+    """
+
+    code = "provider"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.status = status
+        self.retry_after = retry_after
+        self._retryable = retryable
+
+    @property
+    def retryable(self) -> bool:
+        return self._retryable
+
+
+class CredentialsError(ProviderError):
+    """The provider's key is missing or was refused."""
+
+    code = "credentials"
+
+
+class ScriptError(ProviderError):
+    """A scripted model has no turn for this request, or one that cannot be played."""
+
+    code = "script"
+
+
+class Stopped(LoviaError):  # noqa: N818 - no error, a reason
+    """A run stopped before its end; saved as ``interrupted`` with ``stop`` as its reason (R3)."""
+
+    code = "stopped"
+    stops_calls = False
+    """True when calls under way are stopped and noted, so that new input can replace them (Z2)."""
+
+    def stop(self) -> dict[str, Any]:
+        """What the head records (``RunHead.stop``)."""
+        return {"reason": self.code}
+
+
+class LimitReached(Stopped):
+    """A limit of the run is used up. Calls not started stay pending (Z1)."""
+
+    code = "limit"
+
+    def __init__(self, limit: str, value: float, used: float) -> None:
+        super().__init__(f"limit reached: {limit} is {value:g}, used {used:g}")
+        self.limit, self.value, self.used = limit, value, used
+
+    def stop(self) -> dict[str, Any]:
+        return {"reason": "limit", "limit": self.limit, "value": self.value, "used": self.used}
+
+
+class TimedOut(Stopped):
+    """``--timeout`` of this process is over (Z1)."""
+
+    code = "timeout"
+    stops_calls = True
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"stopped by the timeout of {seconds:g} s")
+        self.seconds = seconds
+
+    def stop(self) -> dict[str, Any]:
+        return {"reason": "timeout", "seconds": self.seconds}
+
+
+class SignalReceived(Stopped):
+    """SIGINT, SIGTERM or SIGHUP."""
+
+    code = "signal"
+    stops_calls = True
+
+    def __init__(self, number: int, name: str) -> None:
+        super().__init__(f"stopped by {name}")
+        self.number, self.name = number, name
+
+    def stop(self) -> dict[str, Any]:
+        return {"reason": "signal", "signal": self.number, "name": self.name}
+
+
+class CancelRequested(Stopped):
+    """``lovia cancel`` asked for it (Z9)."""
+
+    code = "cancelled"
+    stops_calls = True
+
+    def __init__(self) -> None:
+        super().__init__("stopped by lovia cancel")

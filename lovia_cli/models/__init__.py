@@ -1,0 +1,1 @@
+"""The model seam and the models behind it; each provider loads its SDK when first asked."""

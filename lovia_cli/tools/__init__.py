@@ -1,0 +1,1 @@
+"""The tool seam and the kinds of tools behind it."""

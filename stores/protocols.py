@@ -1,0 +1,148 @@
+"""What the engine asks of a store. Small protocols; the optional abilities are protocols of their own.
+
+A store is a `Session`, a `Checkpointer`, or both. The engine finds an ability with ``isinstance``:
+every protocol here is runtime-checkable. All methods are async; a store keeps blocking work off the
+event loop by itself, and nobody wraps it.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, runtime_checkable
+
+from stores.entries import JSON, Entry
+from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Segment, SessionInfo
+
+
+@runtime_checkable
+class Session(Protocol):
+    """A conversation: an append-only log of segments, keyed by ``session_id`` (S1 to S4).
+
+    Reads return copies. An unknown session is empty. There is deliberately no replace.
+    """
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        """All segments, oldest first."""
+        ...
+
+    async def load(self, session_id: str) -> list[Entry]:
+        """The flat concatenation of the segments' entries."""
+        ...
+
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
+    ) -> str:
+        """Store one segment durably and return its run id (a new one when None).
+
+        Idempotent by ``run_id``, also when two processes race: a stored one makes it a no-op. When the
+        entries then differ from those first appended, `SegmentDiffersError` is raised and nothing
+        changes (S3): the caller reports it.
+        """
+        ...
+
+    async def clear(self, session_id: str) -> None:
+        """Remove the session and all its segments. Unknown: nothing happens."""
+        ...
+
+
+@runtime_checkable
+class RunLease(Protocol):
+    """The right to execute one run (R11), held from `Checkpointer.lease` until its context ends."""
+
+    async def load(self) -> RunSnapshot | None:
+        """The run as it is stored now, or None."""
+        ...
+
+    async def save(self, save: Save) -> None:
+        """Make ``save`` durable, whole or not at all, before it returns.
+
+        ``save.number`` is one more than the last stored. Number 1 begins the run; over a stored run it
+        replaces all of it (saves, history) in one atomic step (``restart``). Costs what is new,
+        however long the run. Raises `StoreWriteError`; after that the lease writes nothing more.
+        A cancelled caller waits for the write in flight.
+        """
+        ...
+
+    async def cancel_requested(self) -> bool:
+        """True once somebody has asked this very owner to stop (Z9). Cheap; asked every half second."""
+        ...
+
+
+@runtime_checkable
+class Checkpointer(Protocol):
+    """Runs by ``run_id``, a global key. What it leaves out on purpose: sessions, and when to save."""
+
+    def lease(self, run_id: str) -> AbstractAsyncContextManager[RunLease]:
+        """Take the run for execution, without waiting.
+
+        Raises `RunLockedError`, naming the owner, while another executor holds it, be it a task of this
+        process. A dead owner's lease is taken over by itself. Leasing an unknown run creates nothing.
+        """
+        ...
+
+    async def load(self, run_id: str) -> RunSnapshot | None:
+        """The newest snapshot, without a lease; its status is the effective one (R3). Unknown: None."""
+        ...
+
+    async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
+        """Remove the run; False when there is none. A run being executed raises `RunLockedError`."""
+        ...
+
+    async def request_cancel(self, run_id: str) -> Owner | None:
+        """Ask the run's owner to stop (Z9): leaves a request meant for that owner alone, and names it.
+
+        None when nobody executes the run: nothing is left behind.
+        """
+        ...
+
+
+@runtime_checkable
+class RunIndex(Protocol):
+    """Optional: finding runs other than by id. Without it, section 5 and listings are not offered."""
+
+    async def runs(self) -> list[RunInfo]:
+        """Every run, newest activity first, read without transcripts. Damaged ones are listed as such."""
+        ...
+
+    async def info(self, run_id: str) -> RunInfo | None:
+        """One run's line of the listing, owner included; None when there is none."""
+        ...
+
+    def open_runs(self, session_id: str) -> AbstractAsyncContextManager[list[RunInfo]]:
+        """The session's unfinished runs, updated last first, under the session's lock (K6).
+
+        Choice and creation happen while the context is open: other processes wait at it (a bounded
+        time, then `StoreBusyError`). Completed runs whose segment may not be in the session yet are listed
+        too, for the caller to heal. A run with a ``session_id`` is listed from its first save until `settle`.
+        """
+        ...
+
+    async def settle(self, run_id: str) -> None:
+        """The run's segment is in its session: `open_runs` need not list it any longer. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class History(Protocol):
+    """Optional: earlier saves of a run (H1)."""
+
+    async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
+        """The saves kept, newest first; an unknown run gives an empty list."""
+        ...
+
+    async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
+        """The run as it was at that save; None when it is not kept."""
+        ...
+
+
+@runtime_checkable
+class SessionIndex(Protocol):
+    """Optional: listing sessions."""
+
+    async def sessions(self) -> list[SessionInfo]:
+        """Every session, newest activity first, read without transcripts."""
+        ...
+
+    async def has_segment(self, session_id: str, run_id: str) -> bool:
+        """True when the run's segment is stored in the session."""
+        ...
