@@ -1,6 +1,13 @@
-"""What may be an id of a run, a session or an approval. Every store asks here before it does anything."""
+"""What may be an id of a run, a session or an approval, and a fresh one.
+
+Every store asks `check_id` before it does anything.
+"""
 
 from __future__ import annotations
+
+from secrets import randbits
+from time import time_ns
+from uuid import UUID
 
 from stores.errors import UserError
 
@@ -33,3 +40,9 @@ def _is_refused(char: str) -> bool:
     """Control characters and line ends would break a listing, a lone surrogate cannot be written as UTF-8."""
     code = ord(char)
     return code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000 or char in _LINE_ENDS
+
+
+def new_id() -> str:
+    """A fresh id: a UUID of version 7, so that ids sort by the millisecond they were made in."""
+    millis = time_ns() // 1_000_000
+    return str(UUID(int=millis << 80 | 7 << 76 | randbits(12) << 64 | 2 << 62 | randbits(62)))

@@ -256,7 +256,10 @@ class RunInfo:
 
 @dataclass(slots=True, kw_only=True)
 class SaveInfo:
-    """One save as a history lists it (H1), newest first; ``info`` and ``event`` as in `Save`."""
+    """One save as a history lists it (H1), newest first; ``info`` and ``event`` as in `Save`.
+
+    ``status`` is the one that was stored then, ``entries`` how many the whole transcript had.
+    """
 
     number: int
     step: int
