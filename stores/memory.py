@@ -1,0 +1,287 @@
+"""Stores that live no longer than their object: for tests, and for conversations that nobody keeps.
+
+They are also the shortest example of what a store is; every contract test runs on them. Both belong to one
+event loop at a time. What goes in and what comes out is copied (S4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from stores.entries import JSON, Entry
+from stores.errors import RunLockedError, SegmentDiffersError, StoreBusyError, StoreWriteError
+from stores.ids import check_id, new_id
+from stores.protocols import RunLease
+from stores.records import (
+    Owner,
+    RunHead,
+    RunInfo,
+    RunSnapshot,
+    Save,
+    SaveInfo,
+    Segment,
+    SessionInfo,
+    Status,
+    apply_head,
+    fold,
+)
+from stores.surgery import entries_checksum
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The segments of a session by run id, oldest first, and the checksum each was appended with (S3)."""
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    updated_at: float = 0.0
+
+
+class InMemorySession:
+    """A `Session` and a `SessionIndex`."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Conversation] = {}  # in order of activity
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        return deepcopy(list(self._conversation(session_id).segments.values()))
+
+    async def load(self, session_id: str) -> list[Entry]:
+        return [entry for segment in await self.segments(session_id) for entry in segment.entries]
+
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
+    ) -> str:
+        conversation = self._conversation(session_id)
+        run_id = new_id() if run_id is None else check_id(run_id, "run id")
+        checksum = entries_checksum(entries)
+        stored = conversation.checksums.get(run_id)
+        if stored is None:
+            conversation.segments[run_id] = deepcopy(Segment(run_id=run_id, entries=list(entries), meta=meta or {}))
+            conversation.checksums[run_id] = checksum
+            conversation.updated_at = time.time()
+            self._sessions.pop(session_id, None)
+            self._sessions[session_id] = conversation
+        elif stored != checksum:
+            raise SegmentDiffersError(
+                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+                hint="append under a new run id",
+            )
+        return run_id
+
+    async def clear(self, session_id: str) -> None:
+        self._sessions.pop(check_id(session_id, "session id"), None)
+
+    async def sessions(self) -> list[SessionInfo]:
+        return [
+            SessionInfo(
+                session_id=session_id,
+                segments=len(conversation.segments),
+                entries=sum(len(segment.entries) for segment in conversation.segments.values()),
+                updated_at=conversation.updated_at,
+            )
+            for session_id, conversation in reversed(self._sessions.items())
+        ]
+
+    async def has_segment(self, session_id: str, run_id: str) -> bool:
+        return run_id in self._conversation(session_id).segments
+
+    def _conversation(self, session_id: str) -> _Conversation:
+        """The session's record; an unknown session gives an empty one that is not kept."""
+        return self._sessions.get(check_id(session_id, "session id")) or _Conversation()
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run's log of saves. ``deleted`` leaves the history alone (H1), ``settled`` leaves `open_runs`."""
+
+    saves: list[Save] = field(default_factory=list)
+    deleted: bool = False
+    settled: bool = False
+
+
+class InMemoryCheckpointer:
+    """A `Checkpointer`, a `RunIndex` and a `History`. ``busy_timeout``: seconds that `open_runs` waits for its lock."""
+
+    def __init__(self, *, busy_timeout: float = 10.0) -> None:
+        self._runs: dict[str, _Run] = {}  # in order of activity
+        self._leases: dict[str, _Lease] = {}
+        # A lock lives while somebody holds or awaits it, so that none outlives the event loop it was used in.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._busy_timeout = busy_timeout
+
+    @asynccontextmanager
+    async def lease(self, run_id: str) -> AsyncIterator[RunLease]:
+        self._refuse_leased(check_id(run_id, "run id"))
+        lease = self._leases[run_id] = _Lease(self, run_id)
+        try:
+            yield lease
+        finally:
+            del self._leases[run_id]
+
+    async def load(self, run_id: str) -> RunSnapshot | None:
+        snapshot = self._stored(run_id)
+        if snapshot is not None:
+            snapshot.head.status = self._effective(run_id, snapshot.head.status)
+        return snapshot
+
+    async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
+        self._refuse_leased(check_id(run_id, "run id"))
+        run = self._runs.get(run_id)
+        existed = run is not None and not run.deleted
+        if run is not None and keep_history:
+            run.deleted = True
+        else:
+            self._runs.pop(run_id, None)
+        return existed
+
+    async def request_cancel(self, run_id: str) -> Owner | None:
+        lease = self._leases.get(check_id(run_id, "run id"))
+        if lease is None:
+            return None
+        lease.cancelled = True
+        return lease.owner
+
+    async def runs(self) -> list[RunInfo]:
+        infos = [await self.info(run_id) for run_id in reversed(self._runs)]
+        return [info for info in infos if info is not None]
+
+    async def info(self, run_id: str) -> RunInfo | None:
+        run = self._runs.get(check_id(run_id, "run id"))
+        if run is None or run.deleted:
+            return None
+        head = RunHead()
+        for save in run.saves:
+            apply_head(head, save)
+        head.status = self._effective(run_id, head.status)
+        lease = self._leases.get(run_id)
+        return _info(run_id, deepcopy(head), lease.owner if lease else None)
+
+    @asynccontextmanager
+    async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
+        check_id(session_id, "session id")
+        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(self._busy_timeout):
+                await lock.acquire()
+        except TimeoutError as error:
+            raise StoreBusyError(
+                f"session {session_id!r} stayed locked for {self._busy_timeout:g} s", hint="try again later"
+            ) from error
+        try:
+            yield [info for info in await self.runs() if self._is_open(info, session_id)]
+        finally:
+            lock.release()
+
+    async def settle(self, run_id: str) -> None:
+        if run := self._runs.get(check_id(run_id, "run id")):
+            run.settled = True
+
+    async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
+        return list(reversed(list(_rows(self._log(run_id)))))[:limit]
+
+    async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
+        log = self._log(run_id)
+        return deepcopy(fold(run_id, log[:save])) if 1 <= save <= len(log) else None
+
+    def _log(self, run_id: str) -> list[Save]:
+        run = self._runs.get(check_id(run_id, "run id"))
+        return run.saves if run else []
+
+    def _stored(self, run_id: str) -> RunSnapshot | None:
+        """A copy of the run as it was saved last, whoever holds it; None when there is none."""
+        run = self._runs.get(check_id(run_id, "run id"))
+        return None if run is None or run.deleted else deepcopy(fold(run_id, run.saves))
+
+    def _effective(self, run_id: str, status: str) -> str:
+        """A run that is stored as running and has no owner was interrupted (R3)."""
+        return Status.INTERRUPTED if status == Status.RUNNING and run_id not in self._leases else status
+
+    def _is_open(self, info: RunInfo, session_id: str) -> bool:
+        return info.session_id == session_id and not self._runs[info.run_id].settled
+
+    def _refuse_leased(self, run_id: str) -> None:
+        if lease := self._leases.get(run_id):
+            raise RunLockedError(
+                f"run {run_id!r} is being executed by process {lease.owner.pid} on {lease.owner.host}",
+                hint=f"wait for it, or stop it with: lovia cancel {run_id}",
+            )
+
+    def _record(self, lease: _Lease, save: Save) -> None:
+        """Take ``save`` into the log of the run that ``lease`` holds. Save 1 begins a new log (R4, ``restart``)."""
+        run_id = lease.run_id
+        if self._leases.get(run_id) is not lease:
+            raise StoreWriteError(f"the lease of run {run_id!r} has ended", hint="take the run again")
+        run = self._runs.get(run_id)
+        if save.number == 1:
+            run = _Run()
+        elif run is None or run.deleted or save.number != len(run.saves) + 1:
+            last = 0 if run is None or run.deleted else len(run.saves)
+            raise StoreWriteError(f"save {save.number} of run {run_id!r} does not follow save {last}")
+        run.saves.append(deepcopy(save))
+        self._runs.pop(run_id, None)
+        self._runs[run_id] = run
+
+
+class _Lease:
+    """The `RunLease` of one executor."""
+
+    def __init__(self, store: InMemoryCheckpointer, run_id: str) -> None:
+        self.run_id = run_id
+        self.owner = Owner(pid=os.getpid(), host=socket.gethostname(), since=time.time())
+        self.cancelled = False
+        self._store = store
+
+    async def load(self) -> RunSnapshot | None:
+        return self._store._stored(self.run_id)
+
+    async def save(self, save: Save) -> None:
+        self._store._record(self, save)
+
+    async def cancel_requested(self) -> bool:
+        return self.cancelled
+
+
+def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:
+    """The line of a listing that a head (with its effective status) gives."""
+    return RunInfo(
+        run_id=run_id,
+        status=head.status,
+        agent=head.agent,
+        session_id=head.session_id,
+        started_at=head.started_at,
+        updated_at=head.updated_at,
+        steps=head.steps,
+        save=head.save,
+        stop=head.stop,
+        error=head.error,
+        config=head.config,
+        parent=head.parent,
+        open_approvals=[approval["id"] for approval in head.approvals if approval.get("state", "pending") == "pending"],
+        owner=owner,
+    )
+
+
+def _rows(saves: list[Save]) -> Iterator[SaveInfo]:
+    """The history's rows, oldest first."""
+    head, entries = RunHead(), 0
+    for save in saves:
+        apply_head(head, save)
+        entries += len(save.entries)
+        yield SaveInfo(
+            number=save.number,
+            step=save.step,
+            at=save.at,
+            status=head.status,
+            event=save.event,
+            entries=entries,
+            info=deepcopy(save.info),
+        )
