@@ -17,6 +17,8 @@ LoviaError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stores.errors import (
@@ -37,17 +39,52 @@ from stores.errors import (
 
 __all__ = [
     "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "LimitReached",
-    "LoviaError", "OutputNotStoredError", "ProviderError", "ResumeToolMissingError", "RunExistsError",
+    "LoviaError", "OutputNotStoredError", "Problem", "ProviderError", "ResumeToolMissingError", "RunExistsError",
     "RunLockedError", "RunNotFoundError", "ScriptError", "SegmentDiffersError", "SessionNotFoundError",
     "SignalReceived", "Stopped", "StoreBusyError", "StoreDamagedError", "StoreError", "StoreVersionError",
     "StoreWriteError", "TimedOut", "UserError",
 ]  # fmt: skip
 
 
+@dataclass(slots=True, frozen=True)
+class Problem:
+    """One thing that is wrong in a YAML file. Line and column count from 1; None is the file as a whole."""
+
+    message: str
+    file: str
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+    @property
+    def where(self) -> str:
+        """``file:line:column``, as editors and compilers write it."""
+        return self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
 class AgentFileError(LoviaError):
-    """The agent file, a variable or the environment is invalid; ``where`` is file:line:column."""
+    """The agent file, a variable or the environment is invalid; ``where`` is file:line:column.
+
+    A file is reported whole: ``problems`` has all that is wrong in it, in the order of the file.
+    """
 
     code = "agent_file"
+    problems: Sequence[Problem] = ()
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem]) -> AgentFileError:
+        """The error of one file with these problems; a single one is the error itself."""
+        first = problems[0]
+        if len(problems) == 1:
+            error = cls(first.message, where=first.where, hint=first.hint)
+        else:
+            lines = "\n".join(f"  {problem}" for problem in problems)
+            error = cls(f"{len(problems)} errors in {first.file}:\n{lines}", where=first.file)
+        error.problems = tuple(problems)
+        return error
 
 
 class AgentDriftError(LoviaError):

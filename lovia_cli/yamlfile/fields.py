@@ -1,0 +1,145 @@
+"""The types of fields in a file that people write: each says what a scalar means there (C39).
+
+Text is what was written, quotes or not. Numbers and booleans must be written without quotes and in full:
+``on``, ``012`` and ``12:30`` are neither. Values that came from Python rather than from a file pass as they are.
+Importing this module loads pydantic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from lovia_cli.yamlfile.reader import Plain
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_NULL = frozenset({"", "~", "null"})
+_BOOLEAN = {"true": True, "false": False}
+
+
+class Strict(BaseModel):
+    """A mapping in a file: exact types and no unknown keys.
+
+    ``later`` names keys that lovia will have and this version has not; ``noun`` is what errors call the mapping.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
+    later: ClassVar[frozenset[str]] = frozenset()
+    noun: ClassVar[str] = "this"
+
+
+def describe(value: object) -> str:
+    """What stands there, for an error: short, and in the words of the file."""
+    if value is None or (isinstance(value, Plain) and value == ""):
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        shown = value if len(value) <= 40 else value[:40] + "…"
+        return shown if isinstance(value, Plain) else f'"{shown}"'
+    return repr(value)
+
+
+def wrong(needed: str, value: object, hint: str = "") -> PydanticCustomError:
+    """The error of a field that ``needed`` something else than ``value``; braces in either are text."""
+    return PydanticCustomError("field", "{text}", {"text": f"needs {needed}, got {describe(value)}", "hint": hint})
+
+
+def bad(text: str, hint: str = "") -> PydanticCustomError:
+    """The error of a field whose value has the right type and is wrong all the same."""
+    return PydanticCustomError("field", "{text}", {"text": text, "hint": hint})
+
+
+def to_json(value: Any) -> Any:
+    """A free value: unquoted JSON numbers, ``true``, ``false`` and ``null`` are that, all else is text.
+
+    So a date stays text (C17), and ``012`` too, which is no JSON number.
+    """
+    if isinstance(value, dict):
+        return {str(key): to_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(inner) for inner in value]
+    if not isinstance(value, Plain):
+        return value
+    if value in _NULL:
+        return None
+    if value in _BOOLEAN:
+        return _BOOLEAN[value]
+    return _number(value) if _NUMBER.fullmatch(value) else str(value)
+
+
+def _number(text: str) -> int | float | str:
+    """The number of a JSON number's text; the text itself where Python has no such number."""
+    try:
+        number = int(text) if _INTEGER.fullmatch(text) else float(text)
+    except ValueError:  # more digits than Python converts
+        return str(text)
+    return number if math.isfinite(number) else str(text)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or (isinstance(value, Plain) and value == ""):
+        raise wrong("text", value, 'for an empty text write ""' if isinstance(value, Plain) else "")
+    return str(value)
+
+
+def _integer(value: Any) -> Any:
+    if isinstance(value, Plain) and _INTEGER.fullmatch(value):
+        value = _number(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise wrong("a whole number", value, _unquote(value, _INTEGER))
+
+
+def _float(value: Any) -> Any:
+    if isinstance(value, Plain) and _NUMBER.fullmatch(value):
+        value = _number(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise wrong("a number", value, _unquote(value, _NUMBER))
+
+
+def _boolean(value: Any) -> Any:
+    if isinstance(value, Plain):
+        value = _BOOLEAN.get(value, value)
+    if isinstance(value, bool):
+        return value
+    raise wrong("true or false", value)
+
+
+def _unquote(value: Any, pattern: re.Pattern[str]) -> str:
+    return "remove the quotes" if isinstance(value, str) and pattern.fullmatch(value) else ""
+
+
+def _null(value: Any) -> Any:
+    """``null`` and ``~`` say "none"; a key with nothing behind it is more likely a mistake and stays one."""
+    return None if isinstance(value, Plain) and value in ("null", "~") else value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise wrong("a mapping", value)
+    result: dict[str, Any] = to_json(value)
+    return result
+
+
+Text = Annotated[str, PlainValidator(_text, json_schema_input_type=str)]
+# A plain validator rather than pydantic's own: that one refuses text with lone surrogates, which a
+# scripted model built in Python must be able to say (C15).
+
+Boolean = Annotated[bool, BeforeValidator(_boolean)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(_integer)]
+CountOrZero = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
+Seconds = Annotated[float, Field(gt=0), BeforeValidator(_float)]
+SecondsOrZero = Annotated[float, Field(ge=0), BeforeValidator(_float)]
+Amount = Annotated[float, Field(ge=0), BeforeValidator(_float)]
+Nullable = BeforeValidator(_null)
+Json = Annotated[Any, PlainValidator(to_json, json_schema_input_type=Any)]
+JsonObject = Annotated[dict[str, Any], PlainValidator(_object, json_schema_input_type=dict[str, Any])]
