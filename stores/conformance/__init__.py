@@ -1,0 +1,33 @@
+"""The contract as tests: one class a protocol, for every store there is and every one that is written.
+
+A test class of a store inherits the classes of the protocols that the store has and says how to open it:
+
+    @pytest.mark.anyio
+    class TestMyCheckpointer(CheckpointerContract, LeaseContract):
+        @pytest.fixture(autouse=True)
+        def place(self, tmp_path):
+            self.path = tmp_path / "store"
+
+        async def open(self):
+            return MyCheckpointer(self.path)
+
+`SessionContract` and `SessionIndexContract` are for sessions; `CheckpointerContract`, `LeaseContract` and the
+optional `RunIndexContract` and `HistoryContract` for runs. Each test has the clause of the contract in its name. They
+need no test framework: an async method that raises `AssertionError` is a broken promise.
+"""
+
+from stores.conformance.checkpointer import CheckpointerContract
+from stores.conformance.history import HistoryContract
+from stores.conformance.index import RunIndexContract
+from stores.conformance.lease import LeaseContract
+from stores.conformance.session import SessionContract
+from stores.conformance.session_index import SessionIndexContract
+
+__all__ = [
+    "CheckpointerContract",
+    "HistoryContract",
+    "LeaseContract",
+    "RunIndexContract",
+    "SessionContract",
+    "SessionIndexContract",
+]
