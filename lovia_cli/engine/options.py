@@ -77,6 +77,7 @@ class RunResult:
     approvals: list[dict[str, Any]] = field(default_factory=list)
     stop: dict[str, Any] | None = None
     error: LoviaError | None = None
+    warnings: list[str] = field(default_factory=list)
     snapshot: RunSnapshot | None = None
 
     def raise_for_status(self) -> RunResult:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lovia_cli.tools.arguments import clean_json, clean_text, parse_arguments
+from lovia_cli.tools.arguments import clean_json, parse_arguments
 from lovia_cli.tools.base import ToolArgumentsError
 from stores.entries import (
     AssistantTextEntry,
@@ -24,6 +24,7 @@ from stores.entries import (
     ToolResultEntry,
     pair,
 )
+from stores.values import clean_text
 
 MAX_NAME = 64
 """The longest id or tool name that all providers take."""
@@ -37,19 +38,31 @@ Turn = AssistantTextEntry | ReasoningEntry | ToolCallEntry
 
 
 def wire_transcript(groups: Sequence[Sequence[Entry]]) -> list[Entry]:
-    """The conversation of ``groups``, as `ModelRequest.entries` promises it.
-
-    A group is one session segment, or the entries of the run itself: steps restart at 1 in each, and calls
-    and results are paired within it. Results stand directly after the turn of their calls, in call order,
-    and inputs recorded between them after. A call without a result is left out, with what it leaves empty;
-    so is a result without a call. Arguments are the text of a JSON object (see `wire_arguments`), call ids
-    and tool names are legal, ids unique, all text is clean Unicode. Nothing of ``groups`` is changed.
-    """
-    out: list[Entry] = []
-    ids = WireIds()
+    """The conversation of ``groups``, as `ModelRequest.entries` promises it: see `WireTranscript`."""
+    wire = WireTranscript()
     for group in groups:
-        _add_group(group, ids, out)
-    return out
+        wire.add(group)
+    return wire.entries
+
+
+class WireTranscript:
+    """A conversation that grows; ``entries`` is what has been added, as `ModelRequest.entries` promises it.
+
+    A group is one session segment, or a whole step of the run itself: steps restart at 1 in each segment, and
+    calls and results are paired within the group. Results stand directly after the turn of their calls, in call
+    order, and inputs recorded between them after. A call without a result is left out, with what it leaves empty;
+    so is a result without a call. Arguments are the text of a JSON object (see `wire_arguments`), call ids
+    and tool names are legal, ids unique, all text is clean Unicode. Nothing that is added is changed, and what
+    stands in ``entries`` stays as it is, so that a step costs the same however long the conversation.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._ids = WireIds()
+
+    def add(self, group: Sequence[Entry]) -> None:
+        """Add one group at the end."""
+        _add_group(group, self._ids, self.entries)
 
 
 def wire_arguments(text: str) -> str:

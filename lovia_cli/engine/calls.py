@@ -1,0 +1,200 @@
+"""Running the tool calls of one step (Z1 to Z5).
+
+Calls run side by side, up to the agent's ``tool_concurrency``; each result is durable before anybody hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from lovia_cli.engine.journal import Journal
+from lovia_cli.engine.limits import before_tool
+from lovia_cli.engine.order import RunOrder
+from lovia_cli.engine.stopping import unless_stopped
+from lovia_cli.errors import LimitReached, Stopped
+from lovia_cli.tools.arguments import parse_arguments
+from lovia_cli.tools.base import Tool, ToolContext, ToolError
+from stores.entries import ResultKind, ToolCallEntry, ToolResultEntry
+from stores.errors import LoviaError
+from stores.surgery import cancelled
+from stores.values import clean_text, to_text
+
+Emit = Callable[..., None]
+
+
+def call_key(call: ToolCallEntry) -> str:
+    """``STEP.POSITION``: what names a call within its run."""
+    return f"{call.step}.{call.position}"
+
+
+class Calls:
+    """The calls of a run, one step at a time."""
+
+    def __init__(self, order: RunOrder, journal: Journal, emit: Emit) -> None:
+        self._order = order
+        self._journal = journal
+        self._emit = emit
+        self._tools: dict[str, Tool] = {tool.spec.name: tool for tool in order.agent.tools}
+        self._running: set[str] = set()
+        self._stopped: list[str] = []
+        self._limit: LimitReached | None = None
+
+    async def act(self, calls: list[ToolCallEntry]) -> None:
+        """Run ``calls`` and record each result as soon as it is there.
+
+        Raises `LimitReached` when a limit left calls pending, or the reason of a stop. Calls that a stop broke off
+        are in `stopped`.
+        """
+        gate = asyncio.Semaphore(max(1, self._order.agent.tool_concurrency))
+        tasks = [asyncio.ensure_future(self._in_turn(gate, call)) for call in calls]
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        if self._order.stop.reason is not None:
+            raise self._order.stop.reason
+        if self._limit is not None:
+            raise self._limit
+
+    @property
+    def stopped(self) -> list[str]:
+        """The calls that a stop broke off: started, and without a result (Z2)."""
+        return sorted(self._stopped)
+
+    async def cancel(self, calls: list[ToolCallEntry]) -> None:
+        """Record ``calls`` as cancelled without running them: new input has replaced them (Z2)."""
+        for call in calls:
+            await self._record(call, cancelled(call), seconds=0.0)
+
+    async def _in_turn(self, gate: asyncio.Semaphore, call: ToolCallEntry) -> None:
+        async with gate:
+            if self._order.stop.reason is not None or self._limit is not None:
+                return
+            self._limit = before_tool(self._journal, len(self._running))
+            if self._limit is not None:
+                return
+            self._running.add(call_key(call))
+            try:
+                await self._run(call)
+            finally:
+                self._running.discard(call_key(call))
+
+    async def _run(self, call: ToolCallEntry) -> None:
+        began = time.monotonic()
+        self._emit(
+            "tool.started",
+            step=call.step,
+            position=call.position,
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+        )
+        try:
+            result = await self._result(call)
+        except Stopped:
+            self._stopped.append(call_key(call))
+            return
+        await self._record(call, result, time.monotonic() - began)
+
+    async def _record(self, call: ToolCallEntry, result: ToolResultEntry, seconds: float) -> None:
+        head = self._journal.head
+        await self._journal.record(
+            "result",
+            result,
+            info={"call": call_key(call), "tool": call.name, "seconds": round(seconds, 3), "kind": result.kind},
+            tool_calls=lambda: head.tool_calls + 1,
+            started_calls=lambda: [key for key in head.started_calls if key != call_key(call)],
+            stopped_calls=lambda: [key for key in head.stopped_calls if key != call_key(call)],
+        )
+        self._emit(
+            "tool.finished",
+            step=call.step,
+            position=call.position,
+            call_id=call.id,
+            name=call.name,
+            output=result.output,
+            is_error=result.is_error,
+            kind=result.kind,
+            seconds=round(seconds, 3),
+        )
+
+    async def _result(self, call: ToolCallEntry) -> ToolResultEntry:
+        """What the call came to; every fault of the tool or the arguments is an error result, never an exception."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            return _answer(call, f"there is no tool {call.name!r}; the tools are: {known}", "error")
+        try:
+            arguments = parse_arguments(call.arguments)
+            tool.check(arguments)
+            if tool.on_resume != "rerun" and await self._started_before(call):
+                return _answer(call, _LOST.format(name=call.name), "error")
+            value = await unless_stopped(self._order.stop, self._call(tool, arguments, call))
+            self._journal.state.check()
+            return _answer(call, to_text(value), "ok")
+        except Stopped:
+            raise
+        except ToolError as error:
+            return _answer(call, error.message, "error")
+        except LoviaError as error:
+            if error.code.startswith("store"):
+                raise
+            return _answer(call, f"the tool ran, but {error.message}. {error.hint or ''}".strip(), "error")
+        except Exception as error:
+            return _answer(call, f"{type(error).__name__}: {error}", "error")
+
+    async def _started_before(self, call: ToolCallEntry) -> bool:
+        """True when an earlier process began this call; else mark it as begun, durably, before it runs (Z5)."""
+        key, head = call_key(call), self._journal.head
+        if key in head.started_calls:
+            return True
+        await self._journal.record("call_started", started_calls=lambda: [*head.started_calls, key])
+        return False
+
+    async def _call(self, tool: Tool, arguments: dict[str, Any], call: ToolCallEntry) -> Any:
+        try:
+            async with asyncio.timeout(tool.timeout) as scope:
+                return await tool.call(arguments, self._context(call))
+        except TimeoutError as error:
+            if scope.expired():
+                raise ToolError(f"{call.name} timed out after {tool.timeout:g} s and was stopped") from error
+            raise
+
+    def _context(self, call: ToolCallEntry) -> ToolContext:
+        progress = partial(self._emit, "tool.progress", step=call.step, position=call.position)
+        return ToolContext(
+            run_id=self._journal.run_id,
+            session_id=self._journal.head.session_id,
+            agent=self._order.agent.name,
+            step=call.step,
+            position=call.position,
+            call_id=call.id,
+            idempotency_key=f"{self._journal.run_id}/{call_key(call)}",
+            state=self._journal.state.live,
+            deps=self._order.deps,
+            progress=lambda text: progress(text=text),
+        )
+
+
+_LOST = (
+    "{name} was started before the run was interrupted, and whether it had an effect is not known. "
+    "It was not run again (on_resume: fail)."
+)
+
+
+def _answer(call: ToolCallEntry, output: str, kind: ResultKind) -> ToolResultEntry:
+    return ToolResultEntry(
+        call_id=call.id,
+        output=clean_text(output),
+        step=call.step,
+        position=call.position,
+        is_error=kind != "ok",
+        kind=kind,
+    )

@@ -1,0 +1,99 @@
+"""The session's side of a run: the history it starts from and the segment it becomes (S5, S7)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from stores.entries import AssistantTextEntry, Entry, InputEntry
+from stores.protocols import Session, SessionIndex
+from stores.records import RunHead, RunSnapshot, Segment
+
+
+class Conversation:
+    """One session as one run sees it. Without a session it is empty, and appending does nothing."""
+
+    def __init__(self, session: Session | None, session_id: str | None) -> None:
+        self.session = session if session_id is not None else None
+        self.session_id = session_id
+        self.segments: list[Segment] = []
+
+    async def load(self) -> None:
+        """Read the history as it is now."""
+        if self.session is not None and self.session_id is not None:
+            self.segments = await self.session.segments(self.session_id)
+
+    @property
+    def last_run(self) -> str | None:
+        """The run id of the newest segment loaded."""
+        return self.segments[-1].run_id if self.segments else None
+
+    def entries(self) -> list[Entry]:
+        """The flat history."""
+        return [entry for segment in self.segments for entry in segment.entries]
+
+    async def segment(self, run_id: str) -> Segment | None:
+        """The run's own segment, when it is stored."""
+        if self.session is None or self.session_id is None:
+            return None
+        if isinstance(self.session, SessionIndex) and not await self.session.has_segment(self.session_id, run_id):
+            return None
+        stored = await self.session.segments(self.session_id)
+        return next((segment for segment in stored if segment.run_id == run_id), None)
+
+    async def append(self, run: RunSnapshot) -> None:
+        """Store the finished run as one segment; a stored one makes it a no-op (S3, R7)."""
+        if self.session is not None and self.session_id is not None:
+            await self.session.append(self.session_id, run.entries, run_id=run.run_id, meta=segment_meta(run.head))
+
+
+def segment_meta(head: RunHead) -> dict[str, Any]:
+    """What a segment's ``meta`` tells of its run: its times (S7), and what a replay needs without a checkpoint (R4)."""
+    meta: dict[str, Any] = {
+        "timing": {"started_at": head.started_at, "finished_at": time.time()},
+        "run": {
+            "agent": head.agent,
+            "steps": head.steps,
+            "tool_calls": head.tool_calls,
+            "usage": head.usage,
+            "cost_usd": head.cost_usd,
+            "finish_reason": head.finish_reason,
+            "config": head.config,
+        },
+    }
+    if head.finish_reason == "finalized":
+        meta["finalized"] = True
+    return meta
+
+
+def snapshot_of_segment(segment: Segment, session_id: str) -> RunSnapshot:
+    """A completed run whose checkpoint is gone, rebuilt from its segment (R4): its answer is the last text."""
+    run = segment.meta.get("run") or {}
+    timing = segment.meta.get("timing") or {}
+    steps = max((entry.step for entry in segment.entries), default=0)
+    head = RunHead(
+        agent=run.get("agent", ""),
+        status="completed",
+        session_id=session_id,
+        started_at=timing.get("started_at"),
+        updated_at=timing.get("finished_at"),
+        steps=run.get("steps", steps),
+        tool_calls=run.get("tool_calls", 0),
+        usage=run.get("usage") or {},
+        cost_usd=run.get("cost_usd"),
+        finish_reason=run.get("finish_reason"),
+        config=run.get("config") or {},
+        output=last_text(segment.entries),
+    )
+    return RunSnapshot(run_id=segment.run_id, head=head, entries=segment.entries)
+
+
+def last_text(entries: list[Entry]) -> str:
+    """The text of the last step that has any: what a run answered."""
+    texts = [entry for entry in entries if isinstance(entry, AssistantTextEntry)]
+    return "".join(entry.text for entry in texts if entry.step == texts[-1].step)
+
+
+def system_inputs(entries: list[Entry]) -> str:
+    """What the caller sent as system messages; they join the rendered instructions, never the conversation."""
+    return "\n\n".join(entry.text for entry in entries if isinstance(entry, InputEntry) and entry.role == "system")

@@ -1,0 +1,182 @@
+"""One execution of one order: open, run or replay, and say in the store how it ended (R3, R6, R7, R9)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import AsyncExitStack
+from typing import Any
+
+from lovia_cli.engine.events import Event
+from lovia_cli.engine.finalizing import finalize_run, heal, settle
+from lovia_cli.engine.limits import limits_in_force
+from lovia_cli.engine.loop import Loop
+from lovia_cli.engine.opening import Finalise, Heal, Opened, open_run
+from lovia_cli.engine.options import RunResult
+from lovia_cli.engine.order import RunOrder
+from lovia_cli.engine.results import result_of
+from lovia_cli.engine.stopping import watched
+from lovia_cli.errors import OutputNotStoredError, ProviderError, Stopped
+from stores.errors import LoviaError, StoreError
+from stores.records import Save, Status
+
+log = logging.getLogger("lovia")
+
+
+class Execution:
+    """Carries out one `RunOrder`."""
+
+    def __init__(self, order: RunOrder) -> None:
+        self._order = order
+        self._run_id = ""
+        self._warnings: list[str] = []
+
+    async def go(self) -> RunResult:
+        """Open and execute. Raises only what refuses the order before the run goes on."""
+        while True:
+            async with AsyncExitStack() as held:
+                found = await open_run(self._order, held)
+                if isinstance(found, Opened):
+                    self._run_id = found.journal.run_id
+                    return await self._replay(found) if found.mode == "replay" else await self._execute(found)
+            await self._prepare(found)
+
+    async def _prepare(self, found: Heal | Finalise) -> None:
+        """What has to be done to the session's earlier runs before the order can be carried out."""
+        assert self._order.store is not None
+        if isinstance(found, Finalise):
+            await finalize_run(found.run_id, self._order.store, self._order.session)
+            return
+        for run_id in found.run_ids:
+            self._warnings += await heal(run_id, self._order.store, self._order.session)
+
+    async def _replay(self, opened: Opened) -> RunResult:
+        """Give the stored result again, without the model; the session append is applied again (R6)."""
+        run = opened.journal.snapshot()
+        self._tell_start(opened, replayed=True)
+        error = await self._append(opened)
+        if error is None and (run.head.error or {}).get("code") == OutputNotStoredError.code:
+            error = OutputNotStoredError(str((run.head.error or {}).get("message")), hint="run it again under a new id")
+        return self._finished(opened, error, replayed=True)
+
+    async def _execute(self, opened: Opened) -> RunResult:
+        journal = opened.journal
+        journal.on_save = self._tell_save
+        self._tell_start(opened, replayed=False)
+        for code, text in opened.notices:
+            self._notice(code, text)
+        loop = Loop(self._order, journal, opened.conversation, self._emit)
+        try:
+            async with watched(self._order.stop, opened.lease, self._order.timeout):
+                if opened.mode == "resume":
+                    await self._resume(opened)
+                await loop.go(opened.inputs)
+        except asyncio.CancelledError:
+            await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "abandoned"})
+            raise
+        except LoviaError as error:
+            return self._finished(opened, await self._broken_off(opened, loop, error))
+        except Exception as error:
+            log.debug("the run failed", exc_info=error)
+            failure = LoviaError(f"{type(error).__name__}: {error}")
+            failure.__cause__ = error
+            return self._finished(opened, await self._broken_off(opened, loop, failure))
+        return self._finished(opened, await self._append(opened))
+
+    async def _resume(self, opened: Opened) -> None:
+        """The run is being executed again: first of all the store says so (R3), with what is given now saved (Z8)."""
+        journal, conversation = opened.journal, opened.conversation
+        if conversation.last_run != journal.head.history_upto:
+            self._notice(
+                "history_changed", "the session has changed since this run began; it goes on with it as it is now"
+            )
+        await journal.record(
+            "resumed",
+            status=Status.RUNNING,
+            stop=None,
+            error=None,
+            limits=limits_in_force(self._order.agent.limits, journal.head.limits, self._order.limits),
+            config={**journal.head.config, **self._given_config()},
+        )
+
+    def _given_config(self) -> dict[str, Any]:
+        given = dict(self._order.config)
+        if self._order.variables:
+            given["variables"] = self._order.variables
+        return given
+
+    async def _broken_off(self, opened: Opened, loop: Loop, error: LoviaError) -> LoviaError:
+        """Save why the run ends here: interrupted or failed (R3). A failing save does not mask the error (R9)."""
+        if isinstance(error, Stopped):
+            stopped = [*opened.journal.head.stopped_calls, *loop.calls.stopped]
+            await self._close(opened, status=Status.INTERRUPTED, stop=error.stop(), stopped_calls=sorted({*stopped}))
+        elif isinstance(error, StoreError):
+            await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "save"}, error=error.as_json())
+        elif isinstance(error, ProviderError) and error.retryable:
+            await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "provider"}, error=error.as_json())
+        else:
+            await self._close(opened, status=Status.FAILED, error=error.as_json())
+        return error
+
+    async def _close(self, opened: Opened, *, status: Status, **changes: Any) -> None:
+        try:
+            await opened.journal.record(str(status), status=status, **changes)
+        except StoreError as failure:
+            log.warning("the run's last state could not be saved: %s", failure.message)
+            opened.journal.head.status = status
+            opened.journal.head.stop = changes.get("stop")
+
+    async def _append(self, opened: Opened) -> LoviaError | None:
+        """The run is complete: its segment goes to the session, and then the store forgets the open end (R7)."""
+        try:
+            if self._order.store is not None:
+                await settle(opened.journal.snapshot(), opened.conversation, self._order.store)
+            else:
+                await opened.conversation.append(opened.journal.snapshot())
+        except LoviaError as error:
+            return error
+        return None
+
+    def _emit(self, type: str, **data: Any) -> None:
+        self._order.on_event(Event(type, self._run_id, time.time(), data))
+
+    def _notice(self, code: str, text: str) -> None:
+        self._warnings.append(text)
+        self._emit("notice", level="warning", code=code, message=text)
+
+    def _tell_save(self, save: Save) -> None:
+        self._emit("run.saved", save=save.number, step=save.step, event=save.event)
+
+    def _tell_start(self, opened: Opened, *, replayed: bool) -> None:
+        head = opened.journal.head
+        self._emit(
+            "run.started",
+            session_id=head.session_id,
+            agent=head.agent,
+            model=self._order.agent.model.id,
+            resumed=opened.mode == "resume",
+            replayed=replayed,
+            steps=head.steps,
+            input_ignored=opened.input_ignored,
+        )
+
+    def _finished(self, opened: Opened, error: LoviaError | None, *, replayed: bool = False) -> RunResult:
+        result = result_of(opened.journal.snapshot(), opened.conversation.entries(), self._order.agent.model.id)
+        result.replayed = replayed
+        result.resumed = opened.mode == "resume"
+        result.input_ignored = opened.input_ignored
+        result.error = error
+        result.warnings = self._warnings
+        self._emit(
+            "run.finished",
+            status=result.status,
+            output=result.output,
+            error=error.as_json() if error else None,
+            stop=result.stop,
+            finish_reason=result.finish_reason,
+            steps=result.steps,
+            usage=result.usage.as_json(),
+            replayed=replayed,
+        )
+        return result

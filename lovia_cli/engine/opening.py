@@ -1,0 +1,178 @@
+"""Finding the run that an order means: a new one, one that goes on, or one to replay (R4, K1 to K6).
+
+All of it happens under the run's lease and, where a session has a say, under the session's lock, and a new
+run's first save is written there too: choice and creation are one.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lovia_cli.engine import decisions
+from lovia_cli.engine.conversation import Conversation, snapshot_of_segment
+from lovia_cli.engine.decisions import Notice
+from lovia_cli.engine.inputs import new_inputs
+from lovia_cli.engine.journal import Journal
+from lovia_cli.engine.limits import limits_in_force
+from lovia_cli.engine.options import CheckpointOptions
+from lovia_cli.engine.order import RunOrder
+from stores.entries import InputEntry
+from stores.ids import new_id
+from stores.protocols import Checkpointer, RunIndex, RunLease
+from stores.records import RunInfo, RunSnapshot, Status
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """The run that an order means. ``inputs`` are new ones for a run that goes on."""
+
+    mode: Literal["fresh", "resume", "replay"]
+    journal: Journal
+    lease: RunLease | None
+    conversation: Conversation
+    inputs: list[InputEntry] = field(default_factory=list)
+    input_ignored: bool = False
+    notices: list[Notice] = field(default_factory=list)
+
+
+@dataclass(slots=True, frozen=True)
+class Heal:
+    """These completed runs may not be in their session yet: append them, then open again."""
+
+    run_ids: list[str]
+
+
+@dataclass(slots=True, frozen=True)
+class Finalise:
+    """This run of the session is to be ended first (K2); then open again."""
+
+    run_id: str
+
+
+Found = Opened | Heal | Finalise
+
+
+async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
+    """The run that ``order`` means, its lease put into ``held``; or what has to be done before it can be said."""
+    checkpoint = order.checkpoint
+    if checkpoint is None:
+        return await _create(order, new_id(), None)
+    if checkpoint.run_id is not None:
+        return await _by_run_id(order, checkpoint, checkpoint.run_id, held)
+    if order.session_id is not None and isinstance(checkpoint.store, RunIndex):
+        return await _by_session(order, checkpoint.store, checkpoint.store, order.session_id, held)
+    return await _beside(order, checkpoint.store, new_id(), held)
+
+
+async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, held: AsyncExitStack) -> Found:
+    lease = await held.enter_async_context(checkpoint.store.lease(run_id))
+    stored = await lease.load()
+    session_id = decisions.session_of(order, run_id, stored)
+    conversation = Conversation(order.session, session_id)
+    segment = await conversation.segment(run_id)
+    decisions.refuse_lost_restart(run_id, segment, checkpoint.if_run_exists)
+    if stored is None and segment is not None and session_id is not None:
+        stored = snapshot_of_segment(segment, session_id)
+    if not decisions.exists(run_id, stored, checkpoint.if_run_exists) or stored is None:
+        return await _beside(order, checkpoint.store, run_id, held, lease)
+    await conversation.load()
+    return _go_on(order, stored, lease, conversation)
+
+
+def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: Conversation) -> Opened:
+    """Continue or replay under a run id: the input is ignored (R5), a steering one is queued (K2)."""
+    done = stored.status == Status.COMPLETED
+    if order.steer and done:
+        decisions.refuse_input_when_completed(stored)
+    return Opened(
+        mode="replay" if done else "resume",
+        journal=Journal(stored.run_id, lease, stored),
+        lease=lease,
+        conversation=conversation,
+        inputs=decisions.steering([InputEntry(text=order.steer)], stored) if order.steer else [],
+        input_ignored=decisions.ignored(order, stored, conversation),
+    )
+
+
+async def _by_session(
+    order: RunOrder, store: Checkpointer, index: RunIndex, session_id: str, held: AsyncExitStack
+) -> Found:
+    async with index.open_runs(session_id) as runs:
+        if done := to_heal(runs):
+            return Heal(done)
+        chosen = decisions.choose(runs)
+        if chosen is None:
+            run_id = new_id()
+            opened = await _create(order, run_id, await held.enter_async_context(store.lease(run_id)))
+            opened.notices += decisions.beside(runs, run_id)
+            return opened
+        lease = await held.enter_async_context(store.lease(chosen.run_id))
+        stored = await lease.load()
+        if stored is None or stored.status == Status.COMPLETED:
+            return Heal([chosen.run_id])
+        found = await _take_up(order, stored, lease)
+        if isinstance(found, Opened):
+            found.notices += decisions.beside(runs, chosen.run_id)
+        return found
+
+
+async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Opened | Finalise:
+    """The session's unfinished run goes on, with new input queued unless it is a retry (K2)."""
+    decisions.refuse_other_agent(order, stored)
+    conversation = Conversation(order.session, order.session_id)
+    await conversation.load()
+    given = new_inputs(order.input, [*conversation.entries(), *stored.entries])
+    inputs = decisions.steering(given, stored)
+    if inputs and decisions.used_up(order, stored.head):
+        return Finalise(stored.run_id)
+    return Opened(
+        mode="resume",
+        journal=Journal(stored.run_id, lease, stored),
+        lease=lease,
+        conversation=conversation,
+        inputs=inputs,
+        notices=[("continues", f"continues run {stored.run_id}, which was {stored.status}")],
+    )
+
+
+def to_heal(runs: list[RunInfo]) -> list[str]:
+    """Completed runs that nobody executes and whose segment may be missing."""
+    return [run.run_id for run in runs if run.status == Status.COMPLETED and run.owner is None and run.damage is None]
+
+
+async def _beside(
+    order: RunOrder, store: Checkpointer, run_id: str, held: AsyncExitStack, lease: RunLease | None = None
+) -> Found:
+    """A new run; in a session, begun under the session's lock, beside whatever is unfinished there (K6)."""
+    if order.session_id is None or not isinstance(store, RunIndex):
+        return await _create(order, run_id, lease or await held.enter_async_context(store.lease(run_id)))
+    async with store.open_runs(order.session_id) as runs:
+        if done := [other for other in to_heal(runs) if other != run_id]:
+            return Heal(done)
+        lease = lease or await held.enter_async_context(store.lease(run_id))
+        opened = await _create(order, run_id, lease)
+        opened.notices += decisions.beside(runs, run_id)
+        return opened
+
+
+async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opened:
+    """Write save 1 of a new run: its input, before its id is told to anybody (R1)."""
+    conversation = Conversation(order.session, order.session_id)
+    await conversation.load()
+    inputs, notices = decisions.fresh_inputs(order, conversation)
+    journal = Journal(run_id, lease, None)
+    await journal.record(
+        "started",
+        *inputs,
+        agent=order.agent.name,
+        status=Status.RUNNING,
+        session_id=conversation.session_id,
+        history_upto=conversation.last_run,
+        started_at=time.time(),
+        limits=limits_in_force(order.agent.limits, {}, order.limits),
+        config={"variables": order.variables, **order.config},
+    )
+    return Opened(mode="fresh", journal=journal, lease=lease, conversation=conversation, notices=notices)

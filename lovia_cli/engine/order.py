@@ -1,0 +1,56 @@
+"""What one call of the Runner asks for, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lovia_cli.agent import Agent
+from lovia_cli.engine.events import Event, Sink
+from lovia_cli.engine.inputs import Input
+from lovia_cli.engine.options import CheckpointOptions, StopSwitch
+from lovia_cli.errors import UserError
+from stores.entries import JSON
+from stores.ids import check_id
+from stores.protocols import Checkpointer, Session
+
+
+def unheard(event: Event) -> None:
+    """The sink of a run that nobody watches."""
+    del event
+
+
+@dataclass(slots=True, kw_only=True)
+class RunOrder:
+    """The arguments of `Runner.run`, checked."""
+
+    agent: Agent
+    input: Input = ""
+    session: Session | None = None
+    session_id: str | None = None
+    checkpoint: CheckpointOptions | None = None
+    steer: str | None = None
+    deps: Any = None
+    variables: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+    config: dict[str, JSON] = field(default_factory=dict)
+    on_event: Sink = unheard
+    stop: StopSwitch = field(default_factory=StopSwitch)
+
+    def __post_init__(self) -> None:
+        if self.session_id is not None:
+            check_id(self.session_id, "session id")
+            if self.session is None:
+                raise UserError("a session id needs a session store", hint="pass session=, such as FileSession(path)")
+        if self.checkpoint is None:
+            return
+        if self.checkpoint.run_id is not None:
+            check_id(self.checkpoint.run_id, "run id")
+        elif self.checkpoint.if_run_exists != "resume":
+            raise UserError("if_run_exists needs a run id", hint="name the run: --run-id ID")
+
+    @property
+    def store(self) -> Checkpointer | None:
+        """Where the run is saved, if anywhere."""
+        return self.checkpoint.store if self.checkpoint else None

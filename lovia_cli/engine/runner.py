@@ -1,0 +1,95 @@
+"""The engine's face: run an agent, end a run, stop a run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypedDict, Unpack
+
+from lovia_cli.agent import Agent
+from lovia_cli.engine.events import Sink
+from lovia_cli.engine.execution import Execution
+from lovia_cli.engine.finalizing import finalize_run
+from lovia_cli.engine.inputs import Input
+from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
+from lovia_cli.engine.order import RunOrder
+from lovia_cli.errors import ConflictError, RunNotFoundError
+from stores.entries import JSON
+from stores.protocols import Checkpointer, RunIndex, Session
+
+__all__ = ["CheckpointOptions", "RunOptions", "RunResult", "Runner", "StopSwitch"]
+
+_CANCEL_POLL_SECONDS = 0.1
+
+
+class RunOptions(TypedDict, total=False):
+    """What a run may be given beside its agent and input; None is as good as leaving it out.
+
+    With ``session`` and ``session_id`` the run starts from the session's history and becomes its next segment. With
+    ``checkpoint`` every step is saved under its run id, and the same call again continues or replays it (R4);
+    without a run id, an unfinished run of the session is taken up, with the input queued to it (K2). ``steer`` is new
+    input for an unfinished run that is continued by its id. ``limits`` override the agent's and the saved ones by
+    name (`lovia_cli.agent.Limits`); ``timeout`` bounds this call, in seconds; ``deps`` goes to the tools and is never
+    stored. ``variables`` and ``config`` are saved with the run (Z8). ``on_event`` is told what happens; ``stop`` stops
+    the run from outside.
+    """
+
+    session: Session | None
+    session_id: str | None
+    checkpoint: CheckpointOptions | None
+    steer: str | None
+    deps: Any
+    variables: dict[str, Any] | None
+    limits: dict[str, Any] | None
+    timeout: float | None
+    config: dict[str, JSON] | None
+    on_event: Sink | None
+    stop: StopSwitch | None
+
+
+class Runner:
+    """Runs agents. All methods are static: what a run is lives in the stores."""
+
+    @staticmethod
+    async def run(agent: Agent, input: Input = "", **options: Unpack[RunOptions]) -> RunResult:
+        """Run ``agent`` on ``input`` to its end and return the result; raise what stopped it before (R3).
+
+        Raises `UserError` and its kinds for an order that cannot be, `RunLockedError` (R11), `StoreError`, and the
+        error the run ended with.
+        """
+        return (await Runner.outcome(agent, input, **options)).raise_for_status()
+
+    @staticmethod
+    async def outcome(agent: Agent, input: Input = "", **options: Unpack[RunOptions]) -> RunResult:
+        """As `run`, but the run's own end is returned, not raised: ``status``, ``stop`` and ``error`` tell.
+
+        What refuses the order before the run goes on is raised here too.
+        """
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        return await Execution(RunOrder(agent=agent, input=input, **given)).go()
+
+    @staticmethod
+    async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:
+        """End an unfinished run as it stands (S6): see `lovia_cli.engine.finalizing.finalize_run`."""
+        return await finalize_run(run_id, checkpointer, session)
+
+    @staticmethod
+    async def cancel(run_id: str, *, checkpointer: Checkpointer, wait: float = 10.0) -> bool:
+        """Ask the run's owner to stop, and wait up to ``wait`` seconds until it has (Z9).
+
+        True when it stopped, False when nobody executes the run (which is left as it is). Raises `RunNotFoundError`,
+        and `ConflictError` when the owner still executes it after ``wait``.
+        """
+        owner = await checkpointer.request_cancel(run_id)
+        if owner is None:
+            if await checkpointer.load(run_id) is None:
+                raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
+            return False
+        for _ in range(max(1, round(wait / _CANCEL_POLL_SECONDS))):
+            info = await checkpointer.info(run_id) if isinstance(checkpointer, RunIndex) else None
+            if info is None or info.owner != owner:
+                return True
+            await asyncio.sleep(_CANCEL_POLL_SECONDS)
+        raise ConflictError(
+            f"run {run_id!r} is still executed by pid {owner.pid} on {owner.host} after {wait:g} s",
+            hint="it was asked to stop; look again, or stop that process",
+        )

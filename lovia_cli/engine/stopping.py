@@ -1,0 +1,64 @@
+"""Doing something unless the run is stopped first (Z1, Z2, Z9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from lovia_cli.engine.options import StopSwitch
+from lovia_cli.errors import CancelRequested, TimedOut
+from stores.errors import StoreError
+from stores.protocols import RunLease
+
+T = TypeVar("T")
+CANCEL_POLL_SECONDS = 0.4
+
+
+async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``; when ``stop`` comes first, abandon it, let it clean up, and raise the reason.
+
+    Work that is done counts, even when the stop came at the same moment: what was paid for is kept.
+    """
+    task = asyncio.ensure_future(work)
+    waiter = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+    finally:
+        waiter.cancel()
+        await _abandon(task)
+    raise waiter.result()
+
+
+async def _abandon(task: asyncio.Future[Any]) -> None:
+    """Cancel ``task`` and wait until it has let go; what it says while it cleans up is no news."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
+
+
+@asynccontextmanager
+async def watched(stop: StopSwitch, lease: RunLease | None, seconds: float | None) -> AsyncIterator[None]:
+    """While this is open, ``stop`` also fires on the process's timeout and on a request to cancel."""
+    loop = asyncio.get_running_loop()
+    alarm = loop.call_later(seconds, lambda: stop.stop(TimedOut(seconds))) if seconds is not None else None
+    poll = asyncio.ensure_future(_poll(stop, lease)) if lease is not None else None
+    try:
+        yield
+    finally:
+        if alarm is not None:
+            alarm.cancel()
+        if poll is not None:
+            poll.cancel()
+            await asyncio.wait({poll})
+
+
+async def _poll(stop: StopSwitch, lease: RunLease) -> None:
+    with suppress(StoreError):  # a store that fails says so at the next save
+        while not await lease.cancel_requested():  # noqa: ASYNC110 - it comes from another process
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+        stop.stop(CancelRequested())
