@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from typing import Any
 
 from lovia_cli.tools.base import ToolArgumentsError
 from stores.entries import JSON
+from stores.values import clean_text
 
 MAX_DEPTH = 200
 """How deep arguments may nest; every JSON writer they pass through later can still write this."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_arguments(text: str) -> dict[str, JSON]:
     """The object in ``text``; nothing but white space is an empty one.
 
-    Integers keep all their digits and half characters (lone surrogates) become U+FFFD. Raises
+    Integers keep all their digits; half characters (lone surrogates) become U+FFFD. Raises
     `ToolArgumentsError`, with the place of the fault, for text that is no JSON, no object, names a key
     twice, holds NaN or an infinity (which JSON has not), or nests deeper than `MAX_DEPTH`.
     """
@@ -46,11 +44,6 @@ def parse_arguments(text: str) -> dict[str, JSON]:
         raise _error(f"they nest deeper than {MAX_DEPTH} levels")
     cleaned: dict[str, JSON] = clean_json(value)
     return cleaned
-
-
-def clean_text(text: str) -> str:
-    """``text`` with each lone surrogate, which no UTF-8 can carry, as U+FFFD; the same object when clean."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def clean_json(value: Any) -> Any:

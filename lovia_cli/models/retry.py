@@ -1,0 +1,121 @@
+"""Ask again when a provider failed, and ask the next model when one keeps failing.
+
+Only a request that produced nothing recorded is repeated: the response is a model's last item, and once it is
+there nothing is asked again. Pieces that were shown before a failure are void; ``on_retry`` says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from lovia_cli.errors import ProviderError
+from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse
+
+OnRetry = Callable[[int, float, Exception], object]
+"""Told of each failed attempt that is followed by another: its number from 1, the seconds until the next, why.
+
+What the attempt had yielded is void from then on.
+"""
+
+
+@runtime_checkable
+class Chain(Protocol):
+    """A model that stands for several, each asked when the one before it failed (see `FallbackModel`)."""
+
+    @property
+    def models(self) -> Sequence[Model]: ...
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class RetryPolicy:
+    """How often and for how long. ``retries`` is the number of repeats for each model.
+
+    The wait doubles from ``first_wait``, with jitter; a wait that the provider asks for (Retry-After) is kept
+    instead. One that would be longer than ``max_wait`` is not waited for: the error is the answer. ``deadline``
+    bounds all attempts and waits together, in seconds, and stops a request under way.
+    """
+
+    retries: int = 2
+    first_wait: float = 0.5
+    max_wait: float = 60.0
+    deadline: float = 1800.0
+
+    def wait(self, attempt: int, error: ProviderError, jitter: float) -> float | None:
+        """Seconds to wait after the failed ``attempt``, or None when it was the last; ``jitter`` is 0 to 1."""
+        if not error.retryable or attempt > self.retries:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.max_wait else None
+        return min(self.max_wait, self.first_wait * 2.0 ** min(attempt - 1, 30)) * (0.5 + jitter / 2)
+
+
+async def with_retries(
+    model: Model,
+    request: ModelRequest,
+    *,
+    policy: RetryPolicy | None = None,
+    on_retry: OnRetry | None = None,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    jitter: Callable[[], float] = random.random,
+) -> AsyncIterator[Delta]:
+    """Yield what ``model`` yields, asking again after a failure that may pass, as ``policy`` says.
+
+    The models of a `Chain` are asked one after the other, each with its own retries. Raises the `ProviderError`
+    of the last attempt; of a chain, the last error that may pass, else the first model's.
+    """
+    policy = policy or RetryPolicy()
+    clock = asyncio.get_running_loop().time
+    end = clock() + policy.deadline
+    models = deque(model.models if isinstance(model, Chain) else (model,))
+    failures: list[ProviderError] = []
+    attempt = tries = 0
+    while models and (attempt == 0 or clock() < end):
+        attempt, tries = attempt + 1, tries + 1
+        try:
+            async with aclosing(_one_answer(models[0], request, end)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        except ProviderError as error:
+            failure = error
+        wait = policy.wait(tries, failure, jitter())
+        if wait is None or clock() + wait >= end:
+            failures.append(failure)
+            models.popleft()
+            wait = tries = 0
+        if on_retry and models:
+            on_retry(attempt, wait, failure)
+        await sleep(wait)
+    raise _verdict(failures)
+
+
+async def _one_answer(model: Model, request: ModelRequest, end: float) -> AsyncGenerator[Delta, None]:
+    """One attempt, up to and with its response, stopped at ``end`` (event loop time)."""
+    deltas = model.respond(request)
+    try:
+        while True:
+            try:
+                async with asyncio.timeout_at(end):
+                    delta = await anext(deltas)
+            except StopAsyncIteration:
+                raise ProviderError(f"{model.id} ended its answer without a response", retryable=True) from None
+            except TimeoutError:
+                raise ProviderError(f"{model.id} gave no answer in time", retryable=True) from None
+            yield delta
+            if isinstance(delta, ModelResponse):
+                return
+    finally:
+        if close := getattr(deltas, "aclose", None):
+            await close()
+
+
+def _verdict(failures: Sequence[ProviderError]) -> ProviderError:
+    """Which error a chain's failures come to: one that may pass leaves the run resumable (R3)."""
+    passing = [failure for failure in failures if failure.retryable]
+    return passing[-1] if passing else failures[0]

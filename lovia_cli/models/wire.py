@@ -1,0 +1,155 @@
+"""What the mappers of all providers share: the two protocols they fill, and the small rules both need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from lovia_cli.models.base import Delta, ModelRequest, ModelResponse
+from stores.entries import JSON, Entry, InputEntry
+from stores.errors import LoviaError
+from stores.records import Usage
+from stores.values import clean_text
+
+NO_OUTPUT = "(no output)"
+"""What the model reads for a tool that printed nothing; some providers refuse a blank result."""
+
+EMPTY_INPUT = "(empty message)"
+"""What the model reads for a blank input, which providers refuse."""
+
+
+class BadAnswer(LoviaError):  # noqa: N818 - the provider's error, named when `ProviderError` is made of it
+    """What came is no answer. The model names the provider and makes a `ProviderError` of it."""
+
+    def __init__(self, message: str, *, retryable: bool = True, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self._retryable = retryable
+
+    @property
+    def retryable(self) -> bool:
+        return self._retryable
+
+
+class ErrorBody(Exception):  # noqa: N818 - a message between reader and model, never seen outside
+    """An error object that came where an answer should have been, with status 200 or inside a stream."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__("the body is an error")
+        self.body = body
+
+
+class Reader(Protocol):
+    """Reads one answer. A whole answer is a stream of one event."""
+
+    def feed(self, event: Any) -> Iterator[Delta]:
+        """Take one event; yield what it shows. Raises `BadAnswer` or `ErrorBody`."""
+        ...
+
+    def response(self) -> ModelResponse:
+        """The turn, once all events are in. Raises `BadAnswer` when it is not complete."""
+        ...
+
+
+class Wire(Protocol):
+    """One provider's language, both ways; knows nothing of HTTP."""
+
+    path: str
+
+    def body(self, request: ModelRequest, *, stream: bool) -> dict[str, JSON]:
+        """The JSON to send."""
+        ...
+
+    def reader(self) -> Reader:
+        """A new reader for one answer."""
+        ...
+
+
+class Halves:
+    """Joins characters that a stream cut in two, so that what is shown is clean text."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        text = self._half + piece
+        cut = len(text) - 1 if "\ud800" <= text[-1:] <= "\udbff" else len(text)
+        self._half = text[cut:]
+        return clean_text(text[:cut])
+
+
+def system_text(request: ModelRequest) -> str:
+    """The system prompt and the system inputs as one text: providers take it once, at the front."""
+    inputs = [entry.text for entry in request.entries if isinstance(entry, InputEntry) and entry.role == "system"]
+    return "\n\n".join(text for text in (request.system or "", *inputs) if text.strip())
+
+
+def own_part(entry: Entry, provider: str) -> dict[str, JSON]:
+    """What ``entry`` holds for this provider alone; empty when it has nothing or is another's."""
+    part: dict[str, JSON] | None = getattr(entry, "provider", None)
+    return part if part and part.get("name") == provider else {}
+
+
+def schema_request(schema: dict[str, JSON]) -> str:
+    """Asks in words for an answer of that schema, where the provider has no field for it."""
+    import json
+
+    text = json.dumps(schema, ensure_ascii=False)
+    return f"Your final answer must be one JSON value that this JSON Schema accepts, and nothing else:\n{text}"
+
+
+def count(data: Any, *path: str) -> int | None:
+    """A token count at ``path`` in ``data``; None where it is missing, null or no count."""
+    for name in path:
+        data = data.get(name) if isinstance(data, dict) else None
+    if isinstance(data, float) and data.is_integer():
+        data = int(data)
+    return data if isinstance(data, int) and not isinstance(data, bool) and data >= 0 else None
+
+
+def usage_of(
+    input_tokens: int | None, output_tokens: int | None, cache_read: int | None = None, cache_write: int | None = None
+) -> Usage:
+    """The usage of one response; it counts as unknown unless both input and output are known."""
+    known = input_tokens is not None and output_tokens is not None
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+        requests=1,
+        unknown=0 if known else 1,
+    )
+
+
+_WHOLE = frozenset({"type", "id", "index", "format", "name", "role", "object"})
+"""Text fields that a stream repeats or sends once, but never in pieces."""
+
+
+def merge(into: dict[str, Any], piece: dict[str, Any]) -> None:
+    """Add a streamed piece of an object whose fields we do not know.
+
+    Texts grow, objects merge, lists of numbered objects merge by their ``index`` and others grow; null
+    says nothing.
+    """
+    for key, new in piece.items():
+        old = into.get(key)
+        if new is None and key in into:
+            continue
+        if isinstance(old, str) and isinstance(new, str) and key not in _WHOLE:
+            into[key] = old + new
+        elif isinstance(old, dict) and isinstance(new, dict):
+            merge(old, new)
+        elif isinstance(old, list) and isinstance(new, list):
+            _merge_list(old, new)
+        else:
+            into[key] = new
+
+
+def _merge_list(into: list[Any], pieces: list[Any]) -> None:
+    for piece in pieces:
+        number = piece.get("index") if isinstance(piece, dict) else None
+        same = [item for item in into if number is not None and isinstance(item, dict) and item.get("index") == number]
+        if same:
+            merge(same[0], piece)
+        else:
+            into.append(piece)
