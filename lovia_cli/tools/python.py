@@ -1,0 +1,210 @@
+"""Python functions as tools: the schema from signature and docstring, the call in a thread or in the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Callable
+from typing import Any, overload
+
+from lovia_cli.models.base import ToolSpec
+from lovia_cli.tools.base import OnResume, ToolContext, ToolError
+from lovia_cli.tools.definition import DEFAULT_TIMEOUT, check_definition
+from lovia_cli.tools.loading import load_function
+from lovia_cli.tools.signature import Arguments, read_doc, undecorated
+from lovia_cli.tools.threads import in_thread
+from stores.entries import JSON
+from stores.values import MAX_ITEMS, ValueNotStorable, plain
+
+__all__ = ["PythonTool", "load_function", "python_tool", "tool"]
+
+
+class PythonTool:
+    """A function as a tool; calling it calls the function.
+
+    A plain function runs in a thread of its own; nothing can stop a thread, so one that is cancelled or
+    timed out goes on in the background until it returns or the process ends (it cannot keep the process
+    from ending). An ``async`` function runs in the event loop, which it must not block, and is cancelled.
+    Iterators and async iterators are used up within the call; the result is in its stored form (D4).
+
+    Whatever the function raises becomes a `ToolError`, be it ``sys.exit``, KeyboardInterrupt or
+    RecursionError (X13); only a cancellation from outside stays one. ``os._exit`` ends the process, and
+    no library can prevent that.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        on_resume: OnResume = "rerun",
+    ) -> None:
+        name = name or str(getattr(undecorated(function), "__name__", type(function).__name__))
+        where = _where(function)
+        check_definition(name, timeout, on_resume, where=where)
+        doc = read_doc(function)
+        self._arguments = Arguments(function, name=name, where=where, described=doc.arguments)
+        self._function = function
+        self._spec = ToolSpec(
+            name=name,
+            description=doc.description if description is None else description,
+            parameters=self._arguments.schema,
+        )
+        self._timeout = timeout
+        self._on_resume: OnResume = on_resume
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    @property
+    def timeout(self) -> float | None:
+        return self._timeout
+
+    @property
+    def on_resume(self) -> OnResume:
+        return self._on_resume
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self._function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def check(self, arguments: dict[str, JSON]) -> None:
+        """Raise `ToolArgumentsError`, one line for each bad argument."""
+        self._arguments.bind(arguments)
+
+    async def call(self, arguments: dict[str, JSON], context: ToolContext) -> JSON:
+        """Call the function and return the stored form of its result; raises `ToolError`."""
+        bound = self._arguments.bind(arguments, context)
+        task = asyncio.current_task()
+        cancelled_before = task.cancelling() if task else 0
+        try:
+            if _runs_in_loop(self._function):
+                return await _settled(self._function(**bound))
+            _make_progress_thread_safe(context)
+            name = f"lovia tool {self._spec.name}"
+            return await _settled(await in_thread(lambda: _guarded(self._function, bound), name=name))
+        except BaseException as error:
+            if _is_abandoned(error, task):
+                raise
+            if task and task.cancelling() > cancelled_before:
+                if isinstance(error, asyncio.CancelledError):
+                    raise
+                # The tool answered the cancellation with an error of its own: still a cancellation.
+                raise asyncio.CancelledError from error
+            raise _as_tool_error(error) from error
+
+
+def python_tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+    on_resume: OnResume = "rerun",
+) -> PythonTool:
+    """A tool that calls ``function``; its docstring's first paragraph is the description unless one is given.
+
+    A function that `tool` has already made a tool keeps the options that are left at their defaults here.
+    Raises `AgentFileError` for a signature that JSON cannot call.
+    """
+    if isinstance(function, PythonTool):
+        return PythonTool(
+            function.function,
+            name=name or function.spec.name,
+            description=function.spec.description if description is None else description,
+            timeout=function.timeout if timeout == DEFAULT_TIMEOUT else timeout,
+            on_resume=function.on_resume if on_resume == "rerun" else on_resume,
+        )
+    return PythonTool(function, name=name, description=description, timeout=timeout, on_resume=on_resume)
+
+
+@overload
+def tool(function: Callable[..., Any]) -> PythonTool: ...
+@overload
+def tool(
+    *, name: str | None = ..., description: str | None = ..., timeout: float | None = ..., on_resume: OnResume = ...
+) -> Callable[[Callable[..., Any]], PythonTool]: ...
+def tool(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a function a tool: ``@tool``, or ``@tool(name=..., timeout=...)`` with `python_tool`'s options."""
+    if function is not None:
+        return python_tool(function, **options)
+    return lambda decorated: python_tool(decorated, **options)
+
+
+def _runs_in_loop(function: Callable[..., Any]) -> bool:
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in (function, called))
+
+
+def _guarded(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
+    """The call within its thread; what needs the event loop is handed on as it is."""
+    try:
+        value = function(**bound)
+        return value if inspect.isawaitable(value) or isinstance(value, AsyncIterator) else plain(value)
+    except BaseException as error:
+        raise _as_tool_error(error) from error
+
+
+async def _settled(value: Any) -> JSON:
+    if inspect.isawaitable(value):
+        value = await value
+    if isinstance(value, AsyncIterator):
+        value = await _collected(value)
+    return plain(value)
+
+
+async def _collected(values: AsyncIterator[Any]) -> list[Any]:
+    async with contextlib.AsyncExitStack() as stack:
+        if close := getattr(values, "aclose", None):
+            stack.push_async_callback(close)
+        items: list[Any] = []
+        async for item in values:
+            items.append(item)
+            if len(items) > MAX_ITEMS:
+                raise ValueNotStorable(f"the value cannot be stored: it has more than {MAX_ITEMS} items")
+        return items
+
+
+def _is_abandoned(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """True for the GeneratorExit of a coroutine that is closed from outside, when its task no longer runs."""
+    if not isinstance(error, GeneratorExit):
+        return False
+    try:
+        return asyncio.current_task() is not task
+    except RuntimeError:
+        return True
+
+
+def _as_tool_error(error: BaseException) -> ToolError:
+    if isinstance(error, ToolError):
+        return error
+    if isinstance(error, ValueNotStorable):  # its effect has happened, and the model should know
+        where = f" ({error.where})" if error.where else ""
+        return ToolError(f"the tool ran, but {error.message}{where}", hint=error.hint)
+    try:
+        return ToolError(str(plain(error)))
+    except ValueNotStorable:  # its own __str__ raises
+        return ToolError(type(error).__name__)
+
+
+def _make_progress_thread_safe(context: ToolContext) -> None:
+    """Let the tool's thread report progress; it is shown in the loop, as the engine expects."""
+    loop, show = asyncio.get_running_loop(), context.progress
+
+    def progress(line: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches any more
+            loop.call_soon_threadsafe(show, line)
+
+    context.progress = progress
+
+
+def _where(function: Callable[..., Any]) -> str:
+    code = getattr(undecorated(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
