@@ -47,14 +47,14 @@ def describe(value: object) -> str:
     return repr(value)
 
 
-def wrong(needed: str, value: object, hint: str = "") -> PydanticCustomError:
-    """The error of a field that ``needed`` something else than ``value``; braces in either are text."""
-    return PydanticCustomError("field", "{text}", {"text": f"needs {needed}, got {describe(value)}", "hint": hint})
+def wrong(needed: str, value: object, hint: str = "", *, at: str = "") -> PydanticCustomError:
+    """The error of a field that ``needed`` something else than ``value``."""
+    return bad(f"needs {needed}, got {describe(value)}", hint, at=at)
 
 
-def bad(text: str, hint: str = "") -> PydanticCustomError:
-    """The error of a field whose value has the right type and is wrong all the same."""
-    return PydanticCustomError("field", "{text}", {"text": text, "hint": hint})
+def bad(text: str, hint: str = "", *, at: str = "") -> PydanticCustomError:
+    """The error of a field whose value has the right type and is wrong all the same; of its key ``at``, if given."""
+    return PydanticCustomError("field", "{text}", {"text": text, "hint": hint, "at": at})
 
 
 def to_json(value: Any) -> Any:

@@ -70,7 +70,7 @@ class Document:
     """One file: its name as the user gave it, the mapping it holds, and what the reader had to refuse in it."""
 
     file: str
-    root: Node
+    root: Node = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
 
     def find(self, path: Sequence[str | int]) -> Node:
@@ -102,8 +102,8 @@ def read_document(path: Path, *, shown_as: str | None = None) -> Document:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        reason = str(getattr(error, "strerror", None) or error).lower()
         raise AgentFileError(f"cannot read the file: {reason}", where=name, hint="check the path") from error
     return parse_document(raw, file=name)
 

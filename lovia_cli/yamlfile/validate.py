@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="Strict")
 
+_KEY = "[key]"
+"""How pydantic marks that a key is wrong and not its value."""
+
 _NEEDED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
@@ -63,20 +66,32 @@ def near(word: str, known: Iterable[str], *, otherwise: bool = True) -> str | No
 
 
 def _problem(model: type[Strict], document: Document, detail: ErrorDetails) -> Problem:
-    path = [part for part in detail["loc"] if not _is_tag(part)]
-    owner = _model_at(model, detail["loc"][:-1])
-    kind, key = detail["type"], str(path[-1]) if path else ""
-    context = detail.get("ctx", {})
+    loc, kind, context = detail["loc"], detail["type"], detail.get("ctx", {})
+    if loc and loc[-1] == _KEY:
+        return _bad_key(document, loc, context)
+    if at := context.get("at"):
+        loc = (*loc, at)
+    path = [part for part in loc if not _is_tag(part)]
+    key = str(path[-1]) if path else ""
+    owner = _model_at(model, loc[:-1])
     if kind == "extra_forbidden" and owner is not None:
         return _unknown_key(model, owner, document, path, key)
     if kind == "missing":
         noun = owner.noun if owner else "this"
         return document.problem(path[:-1], f"{noun} needs '{key}'", hint=f"add '{key}: ...'")
-    here = _model_at(model, detail["loc"])
-    name = f"'{key}'" if path and isinstance(path[-1], str) else here.noun if here else "this"
+    here = _model_at(model, loc)
+    name = f"'{key}'" if path and isinstance(path[-1], str) else here.noun if here else "an entry"
     if kind == "field":
         return document.problem(path, f"{name} {context['text']}", hint=context["hint"] or None)
     return document.problem(path, f"{name} {_message(kind, detail)}")
+
+
+def _bad_key(document: Document, loc: Sequence[str | int], context: dict[str, Any]) -> Problem:
+    """A key that may be any name, and is none."""
+    path = [part for part in loc[:-1] if not _is_tag(part)]
+    mark = document.find(path[:-1]).keys.get(str(path[-1])) or document.find(path).mark
+    message = f"the key '{path[-1]}' {context['text']}"
+    return Problem(message, document.file, mark.line, mark.column, context["hint"] or None)
 
 
 def _message(kind: str, detail: ErrorDetails) -> str:

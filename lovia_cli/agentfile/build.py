@@ -1,0 +1,153 @@
+"""From a valid agent file to the agent that runs: the model, the tools, the instructions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lovia_cli.agent import Agent, Limits
+from lovia_cli.agentfile.spec import AgentSpec, environment_names
+from lovia_cli.errors import AgentFileError, Problem
+from lovia_cli.models.base import Model
+from lovia_cli.models.spec import ModelFactory, ModelSpec
+from lovia_cli.tools.base import Tool
+from lovia_cli.yamlfile.validate import near
+
+if TYPE_CHECKING:
+    from lovia_cli.agentfile import schema
+
+
+def build_agent(
+    spec: AgentSpec,
+    *,
+    models: Mapping[str, ModelFactory],
+    model: ModelSpec | None = None,
+    variables: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Agent:
+    """The agent of a file. Imports its tools' modules; asks no model.
+
+    ``models`` maps providers to what builds their models. ``model`` takes the place of the file's. ``variables``
+    are checked when given; the agent's instructions are rendered with those of the run. ``environ`` is where
+    ``${env.NAME}`` is looked up, the process's own if not given. Raises `AgentFileError` with all problems.
+    """
+    environ = os.environ if environ is None else environ
+    problems: list[Problem] = []
+    if variables is not None:
+        try:
+            spec.instructions.resolve(variables)
+        except AgentFileError as error:
+            problems += error.problems
+    built = _model(spec, model, models, problems)
+    tools = _tools(spec, environ, problems)
+    if problems or built is None:
+        raise AgentFileError.of(problems)
+    return Agent(
+        name=spec.name,
+        description=spec.file.description,
+        model=built,
+        instructions=spec.instructions.render if spec.instructions.parameters else spec.instructions.text,
+        tools=tools,
+        limits=Limits(**spec.file.limits.model_dump()),
+        tool_concurrency=spec.file.tool_concurrency,
+        model_settings=spec.file.model_settings,
+        history_limit=spec.file.history_limit,
+    )
+
+
+def _model(
+    spec: AgentSpec, instead: ModelSpec | None, models: Mapping[str, ModelFactory], problems: list[Problem]
+) -> Model | None:
+    wanted = instead or spec.model
+    factory = models.get(wanted.provider)
+    if factory is None:
+        message, hint = f"unknown model provider '{wanted.provider}'", near(wanted.provider, models)
+        problems.append(
+            Problem(message, "--model", hint=hint)
+            if instead
+            else spec.document.problem(["model", "provider"], message, hint=hint)
+        )
+        return None
+    try:
+        return factory(wanted, spec.folder)
+    except AgentFileError as error:
+        problems += _placed(error, spec, ["model", "name"])
+        return None
+
+
+def _tools(spec: AgentSpec, environ: Mapping[str, str], problems: list[Problem]) -> list[Tool]:
+    """The tools in the file's order; two of one name are a problem of the second."""
+    tools: list[Tool] = []
+    lines: dict[str, int] = {}
+    for index, entry in enumerate(spec.file.tools):
+        place: list[str | int] = ["tools", index]
+        try:
+            tool = _tool(spec, entry, place, environ)
+        except AgentFileError as error:
+            problems += _placed(error, spec, place)
+            continue
+        name = tool.spec.name
+        if name in lines:
+            message = f"a second tool is named '{name}', the first is on line {lines[name]}"
+            problems.append(spec.document.problem(place, message, hint="give one of them another 'name'"))
+        lines.setdefault(name, spec.document.find(place).mark.line)
+        tools.append(tool)
+    return tools
+
+
+def _tool(
+    spec: AgentSpec,
+    entry: str | schema.PythonTool | schema.ShellTool,
+    place: Sequence[str | int],
+    environ: Mapping[str, str],
+) -> Tool:
+    from lovia_cli.agentfile import schema
+
+    if isinstance(entry, schema.ShellTool):
+        return _shell_tool(spec, entry, place, environ)
+    from lovia_cli.tools.python import load_function, python_tool
+
+    if isinstance(entry, str):
+        return python_tool(load_function(entry, spec.folder))
+    function = load_function(entry.function, spec.folder)
+    return python_tool(function, name=entry.name, timeout=entry.timeout, on_resume=entry.on_resume)
+
+
+def _shell_tool(
+    spec: AgentSpec, entry: schema.ShellTool, place: Sequence[str | int], environ: Mapping[str, str]
+) -> Tool:
+    from lovia_cli.tools.shell import ShellTool
+
+    env = {name: _expanded(spec, value, [*place, "env", name], environ) for name, value in entry.env.items()}
+    return ShellTool(
+        name=entry.name,
+        description=entry.description,
+        command=entry.command,
+        args=entry.args,
+        shell=entry.shell,
+        env=env,
+        cwd=entry.cwd,
+        base_dir=spec.folder,
+        timeout=entry.timeout,
+        on_resume=entry.on_resume,
+    )
+
+
+def _expanded(spec: AgentSpec, value: str, place: Sequence[str | int], environ: Mapping[str, str]) -> str:
+    """The value with each ``${env.NAME}`` replaced, once."""
+    from lovia_cli.agentfile.values import PLACEHOLDER
+
+    for name in environment_names(value):
+        if name not in environ:
+            message = f"the environment variable {name} is not set"
+            raise spec.document.error(place, message, hint=f"set it: export {name}=...")
+    return PLACEHOLDER.sub(lambda match: environ[match[1].removeprefix("env.")], value)
+
+
+def _placed(error: AgentFileError, spec: AgentSpec, place: Sequence[str | int]) -> Sequence[Problem]:
+    """The problems of ``error`` where they have places in a file; else one at ``place`` that says all of it."""
+    if error.problems:
+        return error.problems
+    message = f"{error.message} ({error.where})" if error.where else error.message
+    return [spec.document.problem(place, message, hint=error.hint)]

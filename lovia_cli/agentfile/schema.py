@@ -1,0 +1,181 @@
+"""The agent file as pydantic models: what they accept is what runs, and `json_schema` is made from them.
+
+Importing this module loads pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag
+
+from lovia_cli.agentfile import later
+from lovia_cli.agentfile.values import (
+    argument_schema,
+    argv_or_line,
+    environment_value,
+    function_reference,
+    identifier,
+    model_reference,
+    parameter_default,
+    parameter_enum,
+    resume_policy,
+    tool_mapping,
+    tool_name,
+    version_number,
+    visible,
+)
+from lovia_cli.tools.definition import DEFAULT_TIMEOUT
+from lovia_cli.yamlfile.fields import Boolean, Count, CountOrZero, JsonObject, Nullable, Seconds, Strict, Text
+
+Timeout = Annotated[Seconds | None, Nullable]
+OnResume = Annotated[Literal["rerun", "fail"], BeforeValidator(resume_policy)]
+FunctionReference = Annotated[Text, AfterValidator(function_reference)]
+
+
+class ModelReference(Strict):
+    """A model, spelled out."""
+
+    noun: ClassVar[str] = "model"
+
+    provider: Text
+    name: Text
+    base_url: Text | None = None
+    """Where the provider's API is, if not at its usual address."""
+    api_key_env: Text | None = None
+    """The environment variable that holds the key."""
+
+
+class Parameter(Strict):
+    """A value that the caller gives (``--var NAME=VALUE``); without a default it must be given."""
+
+    noun: ClassVar[str] = "a parameter"
+
+    type: Literal["string", "integer", "number", "boolean"] = "string"
+    description: Text = ""
+    enum: Annotated[list[Any] | None, PlainValidator(parameter_enum, json_schema_input_type=list[Any])] = None
+    """The values there are to choose from."""
+    default: Annotated[Any, PlainValidator(parameter_default, json_schema_input_type=str | int | float | bool)] = None
+
+    @property
+    def required(self) -> bool:
+        return "default" not in self.model_fields_set
+
+
+class InstructionsFile(Strict):
+    """Instructions in a file of their own, relative to the agent file."""
+
+    noun: ClassVar[str] = "instructions"
+
+    file: Text
+
+
+class PythonTool(Strict):
+    """A Python function; the schema comes from its signature and docstring."""
+
+    noun: ClassVar[str] = "a python tool"
+    later: ClassVar[frozenset[str]] = later.TOOL_KEYS
+
+    type: Literal["python"]
+    function: FunctionReference
+    """``package.module:function``, or ``./file.py:function`` relative to the agent file."""
+    name: Annotated[Text, AfterValidator(tool_name)] | None = None
+    """What the model calls it, if not by the function's name."""
+    on_resume: OnResume = "rerun"
+    """What happens to a call that a crash left without a result."""
+    timeout: Timeout = DEFAULT_TIMEOUT
+    """Seconds; null for none."""
+
+
+class ShellTool(Strict):
+    """A command; ``${args.NAME}`` in it stands for an argument."""
+
+    noun: ClassVar[str] = "a shell tool"
+    later: ClassVar[frozenset[str]] = later.TOOL_KEYS
+
+    type: Literal["shell"]
+    name: Annotated[Text, AfterValidator(tool_name)]
+    description: Text = ""
+    shell: Boolean = False
+    """True: the command is one line for ``/bin/sh``."""
+    command: Annotated[
+        Annotated[Annotated[list[Text], Field(min_length=1)], Tag("(argv)")] | Annotated[Text, Tag("(line)")],
+        Discriminator(lambda value: "(argv)" if isinstance(value, list) else "(line)"),
+        AfterValidator(argv_or_line),
+    ]
+    """A list of arguments, run as it is; one line only with ``shell: true``."""
+    args: dict[
+        Annotated[Text, AfterValidator(identifier)],
+        Annotated[dict[str, Any], PlainValidator(argument_schema, json_schema_input_type=dict[str, Any])],
+    ] = Field(default_factory=dict)
+    """The arguments, each a JSON Schema; those without a default are required."""
+    env: dict[Annotated[Text, AfterValidator(identifier)], Annotated[Text, AfterValidator(environment_value)]] = Field(
+        default_factory=dict
+    )
+    """Variables for the command; ``${env.NAME}`` takes one from the environment of lovia."""
+    cwd: Text | None = None
+    """Where it runs, relative to the agent file; where lovia runs if not given."""
+    on_resume: OnResume = "rerun"
+    timeout: Timeout = DEFAULT_TIMEOUT
+    """Seconds; null for none."""
+
+
+class LimitsOfRun(Strict):
+    """Totals over the whole run, all processes together; null is no limit."""
+
+    noun: ClassVar[str] = "limits"
+    later: ClassVar[frozenset[str]] = later.LIMIT_KEYS
+
+    max_steps: Annotated[Count | None, Nullable] = 50
+    max_tool_calls: Annotated[CountOrZero | None, Nullable] = None
+    max_total_tokens: Annotated[Count | None, Nullable] = None
+    max_seconds: Annotated[Seconds | None, Nullable] = None
+    """Executing time only, never the wait for a person."""
+
+
+def _tool_tag(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "(short)"
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return f"({kind})" if kind in ("python", "shell") else None
+
+
+ToolEntry = Annotated[
+    Annotated[FunctionReference, Tag("(short)")]
+    | Annotated[PythonTool, Tag("(python)")]
+    | Annotated[ShellTool, Tag("(shell)")],
+    Discriminator(_tool_tag),
+    BeforeValidator(tool_mapping),
+]
+
+
+class AgentFile(Strict):
+    """A lovia agent."""
+
+    noun: ClassVar[str] = "the agent file"
+    later: ClassVar[frozenset[str]] = later.AGENT_KEYS
+
+    version: Annotated[Literal[1], BeforeValidator(version_number)] = 1
+    name: Annotated[Text, AfterValidator(visible)]
+    description: Text = ""
+    model: Annotated[ModelReference, BeforeValidator(model_reference, json_schema_input_type=ModelReference | str)]
+    """``provider:name``, or a mapping."""
+    model_settings: JsonObject = Field(default_factory=dict)
+    """Passed to the provider, such as ``temperature``."""
+    parameters: dict[Annotated[Text, AfterValidator(identifier)], Parameter] = Field(default_factory=dict)
+    """Filled by ``--var``; ``{{ name }}`` in the instructions stands for one."""
+    instructions: Annotated[
+        Annotated[Text, Tag("(text)")] | Annotated[InstructionsFile, Tag("(file)")],
+        Discriminator(lambda value: "(file)" if isinstance(value, dict | InstructionsFile) else "(text)"),
+    ] = ""
+    tools: list[ToolEntry] = Field(default_factory=list)
+    limits: LimitsOfRun = Field(default_factory=LimitsOfRun)
+    tool_concurrency: Count = 4
+    """How many calls of one step run at the same time."""
+    history_limit: Annotated[CountOrZero | None, Nullable] = None
+    """How many saves are kept; null is all."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the agent file, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **AgentFile.model_json_schema()}
