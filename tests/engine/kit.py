@@ -89,7 +89,7 @@ def at(store: Any, run_id: str | None = None, if_run_exists: Any = "resume") -> 
 
 
 def says(entry: Entry) -> str:
-    """One entry in a few characters: ``user:hi``, ``assistant:text``, ``call:1.2 x``, ``result:1.2 did x``."""
+    """One entry in a few characters: ``user:hi``, ``assistant:text``, ``call:1.2 x``, ``ok:1.2 did x``."""
     data = entry_to_json(entry)
     place = f"{data.get('step', 0)}.{data.get('position', 0)}"
     match data["type"]:
@@ -102,7 +102,7 @@ def says(entry: Entry) -> str:
         case "tool_call":
             return f"call:{place} {data['arguments']}"
         case _:
-            return f"{data.get('kind', 'result')}:{place} {data['output']}"
+            return f"{data.get('kind', 'ok')}:{place} {data['output']}"
 
 
 def transcript(entries: Sequence[Entry]) -> list[str]:
