@@ -30,6 +30,8 @@ class Agent:
     """A model with instructions and tools.
 
     ``instructions`` is text or a function of the run's variables that renders it. ``model`` is a `Model`.
+    ``parse_output`` turns the final text into the run's output; one that JSON cannot hold completes the run, but
+    cannot be replayed (R10).
     """
 
     name: str
@@ -41,6 +43,7 @@ class Agent:
     tool_concurrency: int = 4
     model_settings: dict[str, JSON] = field(default_factory=dict)
     output_schema: dict[str, JSON] | None = None
+    parse_output: Callable[[str], Any] | None = None
     history_limit: int | None = None
     on_drift: str = "warn"
 

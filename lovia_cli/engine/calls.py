@@ -42,6 +42,7 @@ class Calls:
         self._running: set[str] = set()
         self._stopped: list[str] = []
         self._limit: LimitReached | None = None
+        self._broken = False
 
     async def act(self, calls: list[ToolCallEntry]) -> None:
         """Run ``calls`` and record each result as soon as it is there.
@@ -75,7 +76,7 @@ class Calls:
 
     async def _in_turn(self, gate: asyncio.Semaphore, call: ToolCallEntry) -> None:
         async with gate:
-            if self._order.stop.reason is not None or self._limit is not None:
+            if self._order.stop.reason is not None or self._limit is not None or self._broken:
                 return
             self._limit = before_tool(self._journal, len(self._running))
             if self._limit is not None:
@@ -83,6 +84,9 @@ class Calls:
             self._running.add(call_key(call))
             try:
                 await self._run(call)
+            except BaseException:
+                self._broken = True  # a save failed: nothing more may begin
+                raise
             finally:
                 self._running.discard(call_key(call))
 

@@ -86,7 +86,7 @@ def choose(runs: list[RunInfo]) -> RunInfo | None:
     for run in runs:
         if run.owner is not None:
             raise RunLockedError(
-                f"run {run.run_id!r} of this session is being executed by pid {run.owner.pid} on {run.owner.host}",
+                f"run {run.run_id!r} of this session is being executed by process {run.owner.pid} on {run.owner.host}",
                 hint=f"wait for it, or stop it: lovia cancel {run.run_id}",
             )
     return next((run for run in runs if run.damage is None), None)

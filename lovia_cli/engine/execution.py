@@ -56,8 +56,9 @@ class Execution:
         run = opened.journal.snapshot()
         self._tell_start(opened, replayed=True)
         error = await self._append(opened)
-        if error is None and (run.head.error or {}).get("code") == OutputNotStoredError.code:
-            error = OutputNotStoredError(str((run.head.error or {}).get("message")), hint="run it again under a new id")
+        stored = run.head.error or {}
+        if error is None and stored.get("code") == OutputNotStoredError.code:
+            error = OutputNotStoredError(str(stored.get("message")), hint=stored.get("hint"))
         return self._finished(opened, error, replayed=True)
 
     async def _execute(self, opened: Opened) -> RunResult:
@@ -82,7 +83,9 @@ class Execution:
             failure = LoviaError(f"{type(error).__name__}: {error}")
             failure.__cause__ = error
             return self._finished(opened, await self._broken_off(opened, loop, failure))
-        return self._finished(opened, await self._append(opened))
+        result = self._finished(opened, await self._append(opened))
+        result.output = loop.output
+        return result
 
     async def _resume(self, opened: Opened) -> None:
         """The run is being executed again: first of all the store says so (R3), with what is given now saved (Z8)."""

@@ -12,12 +12,13 @@ from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_model
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.stopping import unless_stopped
+from lovia_cli.errors import OutputNotStoredError
 from lovia_cli.models.base import ModelRequest, ModelResponse, ReasoningDelta, TextDelta
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
+from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
 from stores.records import Status, Usage
-from stores.values import clean_text, plain
+from stores.values import ValueNotStorable, clean_text, plain
 
 
 class Loop:
@@ -31,6 +32,7 @@ class Loop:
         self.calls = Calls(order, journal, emit)
         self._wire = WireTranscript()
         self._sent = 0
+        self.output: Any = None
         for segment in conversation.segments:
             self._wire.add(_spoken(segment.entries))
         self._system = self._render_system(conversation)
@@ -140,10 +142,12 @@ class Loop:
         )
 
     async def finish(self) -> None:
-        """Complete the run: its output is the text of its last step."""
-        output = last_text(self._journal.step_entries)
+        """Complete the run: its output is the text of its last step, or what the agent makes of it."""
+        text = last_text(self._journal.step_entries)
+        self.output = self._agent.parse_output(text) if self._agent.parse_output else text
+        output, error = storable(self.output)
         await self._journal.record(
-            "completed", status=Status.COMPLETED, output=output, stop=None, error=None, stopped_calls=[]
+            "completed", status=Status.COMPLETED, output=output, stop=None, error=error, stopped_calls=[]
         )
 
     def _render_system(self, conversation: Conversation) -> str:
@@ -179,6 +183,15 @@ def recorded(response: ModelResponse, step: int) -> list[Entry]:
         else:
             entries.append(replace(entry, text=clean_text(entry.text), step=step, provider=provider))
     return entries or [AssistantTextEntry(text="", step=step)]
+
+
+def storable(output: Any) -> tuple[JSON, dict[str, JSON] | None]:
+    """The output's stored form; for one that has none, None and the error that a replay of it is (R10)."""
+    try:
+        return plain(output), None
+    except ValueNotStorable as error:
+        message = f"the run is completed, but its output could not be stored: {error.message}"
+        return None, OutputNotStoredError(message, hint="run it again under a new run id").as_json()
 
 
 def _call_json(call: ToolCallEntry) -> dict[str, Any]:

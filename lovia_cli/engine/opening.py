@@ -115,6 +115,7 @@ async def _by_session(
             return Heal([chosen.run_id])
         found = await _take_up(order, stored, lease)
         if isinstance(found, Opened):
+            found.notices.append(("continues", f"continues run {chosen.run_id}, which was {chosen.status}"))
             found.notices += decisions.beside(runs, chosen.run_id)
         return found
 
@@ -134,7 +135,6 @@ async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Ope
         lease=lease,
         conversation=conversation,
         inputs=inputs,
-        notices=[("continues", f"continues run {stored.run_id}, which was {stored.status}")],
     )
 
 

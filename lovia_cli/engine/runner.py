@@ -90,6 +90,6 @@ class Runner:
                 return True
             await asyncio.sleep(_CANCEL_POLL_SECONDS)
         raise ConflictError(
-            f"run {run_id!r} is still executed by pid {owner.pid} on {owner.host} after {wait:g} s",
+            f"run {run_id!r} is still executed by process {owner.pid} on {owner.host} after {wait:g} s",
             hint="it was asked to stop; look again, or stop that process",
         )
