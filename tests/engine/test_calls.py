@@ -56,15 +56,18 @@ async def test_tool_concurrency_bounds_how_many_run_at_once():
 
 
 @pytest.mark.parametrize(
-    ("turn", "output"),
+    ("call", "output"),
     [
-        ({"tool_calls": [{"name": "nosuch", "arguments": {}}]}, "there is no tool 'nosuch'; the tools are: work"),
-        ({"tool_calls": [{"name": "work", "arguments": "[1]"}]}, "the call's arguments could not be read: a JSON object is needed, not a list"),
+        ({"name": "nosuch", "arguments": {}}, "there is no tool 'nosuch'; the tools are: work"),
+        (
+            {"name": "work", "arguments": "[1]"},
+            "the call's arguments could not be read: a JSON object is needed, not a list",
+        ),
     ],
-)  # fmt: skip
-async def test_c07_what_cannot_be_called_is_an_error_result_and_nothing_runs(turn, output):
+)
+async def test_c07_what_cannot_be_called_is_an_error_result_and_nothing_runs(call, output):
     tool = FakeTool()
-    result = await Runner.run(agent([turn, "done"], tool), "go")
+    result = await Runner.run(agent([{"tool_calls": [call]}, "done"], tool), "go")
     assert transcript(result.entries)[2] == f"error:1.1 {output}"
     assert not tool.ran
 

@@ -31,7 +31,7 @@ async def test_r1_z1_z3_a_crash_at_any_save_loses_and_repeats_nothing(crash_at, 
 
     with pytest.raises(Crash):
         await run()
-    kept = len((snapshot := await store.load("r1")) and snapshot.entries or [])
+    kept = len(((snapshot := await store.load("r1")) and snapshot.entries) or [])
     result = await run()
     assert transcript(result.entries) == await uncrashed()
     lost_work = not after and crash_at in (3, 4, 5, 7, 9, 10)  # the save of a result: its call runs again

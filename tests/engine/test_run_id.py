@@ -43,9 +43,7 @@ async def test_r4_restart_of_a_run_whose_segment_is_stored_is_refused():
     store, session = InMemoryCheckpointer(), InMemorySession()
     await completed(store, session, "u1")
     with pytest.raises(ConflictError, match="could not be appended"):
-        await Runner.run(
-            agent(["x"]), "go", checkpoint=at(store, "r1", "restart"), session=session, session_id="u1"
-        )
+        await Runner.run(agent(["x"]), "go", checkpoint=at(store, "r1", "restart"), session=session, session_id="u1")
     assert (await store.load("r1")).head.output == "done"
 
 

@@ -1,6 +1,7 @@
 """A session key with an unfinished run (section 5 of the contract)."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -57,9 +58,7 @@ async def test_k2_new_input_comes_after_the_pending_results():
     with pytest.raises(Crash):
         await place.run()
     result = await place.run("hurry")
-    assert await place.segments() == [
-        ["user:go", 'call:1.1 {"x":"a"}', "ok:1.1 did a", "user:hurry", "assistant:done"]
-    ]
+    assert await place.segments() == [["user:go", 'call:1.1 {"x":"a"}', "ok:1.1 did a", "user:hurry", "assistant:done"]]
     assert result.warnings == [f"continues run {result.run_id}, which was interrupted"]
 
 
@@ -70,9 +69,8 @@ async def test_k2_new_input_is_in_the_transcript_once_whenever_the_run_is_killed
     with pytest.raises(Crash):
         await place.run()
     place.store.crash_at, place.store.after = place.store.count + crash_at, after
-    with pytest.raises(Crash):
+    with suppress(Crash):  # some need fewer saves
         await place.run("hurry")
-        raise Crash  # it needed fewer saves than this
     [run] = await place.store.runs()
     await place.run("hurry", run.run_id if run.status == "completed" else None)
     assert (await place.segments())[0] == [
@@ -119,7 +117,7 @@ async def test_k2_a_higher_limit_lets_it_go_on():
 
 async def test_k2_new_input_after_a_used_up_limit_finalises_the_run_and_starts_a_new_one():
     place = Place()
-    bot, first = await limited(place)
+    _, first = await limited(place)
     second = await place.run("next", bot=place.bot(turns=["fine"]))
     assert second.run_id != first.run_id
     assert await place.segments() == [
@@ -194,4 +192,3 @@ async def test_z2_a_call_stopped_by_a_signal_runs_again_without_new_input_and_is
         assert ("user:instead" in lines) is bool(text)
         [info] = await place.store.runs()
         assert (await place.store.load(info.run_id)).head.stopped_calls == []
-
