@@ -158,6 +158,7 @@ class SessionContract(Contract[Session]):
         ends = await asyncio.gather(
             *(stores[n].append("s", [say(f"from {n}")], run_id="r1") for n in range(2)), return_exceptions=True
         )
+        assert ends.count("r1") == 1, ends
         winner = ends.index("r1")
         assert isinstance(ends[1 - winner], SegmentDiffersError), ends
         exactly(await stores[0].load("s"), [say(f"from {winner}")])

@@ -1,0 +1,10 @@
+"""The planted faults: memory stores that each break one promise, and the contract tests that must notice.
+
+`planted` ties a fault to its tests, so a contract test that no fault stands behind cannot go unseen (see
+test_mutants.py). The class name says what is wrong. Read a module here beside its namesake in stores/conformance.
+"""
+
+from mutants import checkpointer, history, index, lease, session, session_index
+from mutants.planting import FAULTS, Fault
+
+__all__ = ["FAULTS", "Fault", "checkpointer", "history", "index", "lease", "session", "session_index"]
