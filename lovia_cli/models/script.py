@@ -23,7 +23,7 @@ from lovia_cli.yamlfile.fields import (
     to_json,
     wrong,
 )
-from lovia_cli.yamlfile.reader import Document, Mark, Node, Plain, read_document
+from lovia_cli.yamlfile.reader import Document, Plain, read_document, unplaced
 from lovia_cli.yamlfile.validate import found, validate
 
 Outage = Literal["timeout", "disconnect"]
@@ -179,6 +179,6 @@ def script_from(turns: list[Any], *, loop: bool, log: str | None) -> Script:
     try:
         return Script.model_validate(data)
     except ValidationError as error:
-        problem = found(Script, Document("script", Node({}, Mark(0, 0))), error)[0]
+        problem = found(Script, Document("script", unplaced(data)), error)[0]
         place = ".".join(str(part) for part in error.errors()[0]["loc"] if not str(part).startswith("("))
         raise ScriptError(f"{problem.message} (at {place}, from 0)", hint=problem.hint) from error

@@ -91,18 +91,16 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> Any:
-    if isinstance(value, Plain) and _INTEGER.fullmatch(value):
-        value = _number(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+    number = _number(value) if isinstance(value, Plain) and _INTEGER.fullmatch(value) else value
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
     raise wrong("a whole number", value, _unquote(value, _INTEGER))
 
 
 def _float(value: Any) -> Any:
-    if isinstance(value, Plain) and _NUMBER.fullmatch(value):
-        value = _number(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+    number = _number(value) if isinstance(value, Plain) and _NUMBER.fullmatch(value) else value
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return number
     raise wrong("a number", value, _unquote(value, _NUMBER))
 
 
@@ -115,7 +113,8 @@ def _boolean(value: Any) -> Any:
 
 
 def _unquote(value: Any, pattern: re.Pattern[str]) -> str:
-    return "remove the quotes" if isinstance(value, str) and pattern.fullmatch(value) else ""
+    quoted = isinstance(value, str) and not isinstance(value, Plain)
+    return "remove the quotes" if quoted and pattern.fullmatch(value) else ""
 
 
 def _null(value: Any) -> Any:

@@ -65,6 +65,14 @@ class Node:
         return None
 
 
+def unplaced(value: Any) -> Node:
+    """Python data as nodes, for what is checked like a file and was never one."""
+    nowhere = Mark(0, 0)
+    if isinstance(value, dict):
+        return Node({str(key): unplaced(inner) for key, inner in value.items()}, nowhere)
+    return Node([unplaced(inner) for inner in value] if isinstance(value, list) else value, nowhere)
+
+
 @dataclass(slots=True)
 class Document:
     """One file: its name as the user gave it, the mapping it holds, and what the reader had to refuse in it."""

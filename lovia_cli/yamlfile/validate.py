@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 from lovia_cli.errors import AgentFileError, Problem
-from lovia_cli.yamlfile.reader import Document
+from lovia_cli.yamlfile.reader import Document, Node
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -83,7 +83,7 @@ def _problem(model: type[Strict], document: Document, detail: ErrorDetails) -> P
     name = f"'{key}'" if path and isinstance(path[-1], str) else here.noun if here else "an entry"
     if kind == "field":
         return document.problem(path, f"{name} {context['text']}", hint=context["hint"] or None)
-    return document.problem(path, f"{name} {_message(kind, detail)}")
+    return document.problem(path, f"{name} {_message(kind, detail, document.find(path))}")
 
 
 def _bad_key(document: Document, loc: Sequence[str | int], context: dict[str, Any]) -> Problem:
@@ -94,10 +94,11 @@ def _bad_key(document: Document, loc: Sequence[str | int], context: dict[str, An
     return Problem(message, document.file, mark.line, mark.column, context["hint"] or None)
 
 
-def _message(kind: str, detail: ErrorDetails) -> str:
+def _message(kind: str, detail: ErrorDetails, node: Node) -> str:
+    """What is wrong with the value at ``node``, which is shown as it was written."""
     from lovia_cli.yamlfile.fields import describe
 
-    got, context = describe(detail["input"]), detail.get("ctx", {})
+    got, context = describe(node.value), detail.get("ctx", {})
     if kind in _NEEDED:
         return f"needs {_NEEDED[kind]}, got {got}"
     if kind == "literal_error":
