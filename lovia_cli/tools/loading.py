@@ -85,9 +85,13 @@ def _importing(folder: Path, shown: str, path: Path) -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except SystemExit as error:
-        raise _failed(error, shown, path, f"it calls sys.exit({error.code!r})") from error
+        raise _failed(f"it calls sys.exit({error.code!r})", error, shown, path) from error
+    except ModuleNotFoundError as error:
+        if error.name and f"{shown}.".startswith(f"{error.name}."):
+            raise AgentFileError(f"there is no module {shown}", where=entry, hint="is it installed here?") from error
+        raise _failed(str(plain(error)), error, shown, path, hint=_install(error)) from error
     except Exception as error:
-        raise _failed(error, shown, path, str(plain(error))) from error
+        raise _failed(str(plain(error)), error, shown, path) from error
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(entry)
@@ -112,13 +116,16 @@ def _folder_of(module: ModuleType | None) -> Path | None:
     return Path(place).parent if place else None
 
 
-def _failed(error: BaseException, shown: str, path: Path, why: str) -> AgentFileError:
-    hint = "correct the module; lovia imports it to find the function"
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        if shown == error.name or shown.startswith(f"{error.name}."):
-            return AgentFileError(f"there is no module {shown}", where=str(path.parent), hint="is it installed here?")
-        hint = f"install {error.name} in the environment that lovia runs in"
-    return AgentFileError(f"importing {shown} failed: {why}", where=_line(error, path), hint=hint)
+def _failed(why: str, error: BaseException, shown: str, path: Path, hint: str | None = None) -> AgentFileError:
+    return AgentFileError(
+        f"importing {shown} failed: {why}",
+        where=_line(error, path),
+        hint=hint or "correct the module; lovia imports it to find the function",
+    )
+
+
+def _install(error: ModuleNotFoundError) -> str | None:
+    return f"install {error.name} in the environment that lovia runs in" if error.name else None
 
 
 def _line(error: BaseException, path: Path) -> str:

@@ -109,13 +109,20 @@ class Arguments:
             model = pydantic.create_model(self._tool, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
             self._json_schema(model)
         except Exception as error:  # pydantic refuses a type in many ways, and imports the user's own code for it
-            if len(taken) == 1:
-                kind = inspect.formatannotation(taken[0].annotation)
-                raise self._unfit(f"its argument {taken[0].name} has a type without a JSON Schema: {kind}") from error
+            raise self._no_schema(error, taken, described) from error
+        return model
+
+    def _no_schema(self, error: Exception, taken: list[inspect.Parameter], described: dict[str, str]) -> AgentFileError:
+        """The error for the first argument that has no schema by itself."""
+        if len(taken) > 1:
             for p in taken:
                 self._build([p], described)
-            raise self._unfit(f"its arguments have no JSON Schema: {plain(error)}") from error
-        return model
+            return self._unfit(f"its arguments have no JSON Schema: {plain(error)}")
+        kind = inspect.formatannotation(taken[0].annotation)
+        hint = "use types that JSON can hold: text, numbers, lists, dicts, dataclasses, pydantic models"
+        if getattr(error, "code", None) == "typed-dict-version":
+            hint = "import TypedDict from typing_extensions; before Python 3.12 that of typing lacks what is needed"
+        return self._unfit(f"its argument {taken[0].name} has a type without a JSON Schema: {kind}", hint)
 
     @staticmethod
     def _json_schema(model: type[pydantic.BaseModel]) -> dict[str, JSON]:
