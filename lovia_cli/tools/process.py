@@ -23,6 +23,8 @@ DRAIN_GRACE = 0.2
 _CHUNK = 256 * 1024
 _LAST_READS = 8
 
+_PROC = Path("/proc")
+
 _groups: set[int] = set()
 
 
@@ -101,12 +103,26 @@ async def _wait_until_gone(group: int, exited: asyncio.Future[int]) -> None:
     """Until no process of the group is left, at most `STOP_GRACE`."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + STOP_GRACE
-    while loop.time() < deadline and (not exited.done() or _signal(group, 0)):  # noqa: ASYNC110 - it is no event
+    while loop.time() < deadline and (not exited.done() or _lives(group)):  # noqa: ASYNC110 - no event tells of it
         await asyncio.sleep(0.02)
 
 
+def _lives(group: int) -> bool:
+    """True when the group has a process that is no zombie. A container's init may leave zombies for ever."""
+    if not _signal(group, 0):
+        return False
+    if not _PROC.is_dir():
+        return True
+    for stat in _PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of_group, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
+            if int(of_group) == group and state not in "ZX":
+                return True
+    return False
+
+
 def _signal(group: int, number: int) -> bool:
-    """True when the group has a process. It is never signalled later than `STOP_GRACE` after its leader was there."""
+    """True when the group has a process, be it a zombie."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
