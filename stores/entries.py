@@ -143,6 +143,20 @@ def entry_from_json(data: dict[str, JSON]) -> Entry:
     return entry
 
 
+def entries_from_json(rows: Iterable[dict[str, JSON]]) -> list[Entry]:
+    """`entry_from_json` for many, faster: ``rows`` are used up."""
+    entries: list[Entry] = []
+    for row in rows:
+        kind = row.pop("type", None)
+        try:
+            if "extra" in row:
+                raise TypeError("a field that happens to have the name of ours")
+            entries.append(_TYPES[kind](**row))
+        except (KeyError, TypeError):
+            entries.append(entry_from_json(row | {"type": kind}))
+    return entries
+
+
 def in_call_order(entries: Iterable[Entry]) -> list[Entry]:
     """The transcript view: results stand in the order of their calls (Z2), all else as recorded.
 

@@ -1,0 +1,159 @@
+"""Records as bytes: JSON, the document that every file of a store is, and the entries and saves in it.
+
+A document is one JSON object in one file. It begins with its format version and ends with a checksum:
+
+    {"v":1,"kind":"chunk","id":"job-1", ... ,"sum":"<sha256 of all bytes before this comma>"}
+
+so that a reader knows, before it believes a word of it, whether it understands the format and whether
+the bytes are those that were written. Records in it stand one a line, for people, ``jq`` and ``diff``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from stores.entries import JSON, Entry, UnknownEntryError, entries_from_json, entry_to_json
+from stores.errors import StoreDamagedError, StoreError, StoreVersionError
+from stores.records import Save
+
+VERSION = 1
+"""The format this code writes. It reads this one; older ones are migrated when a store is opened (D1)."""
+
+_MARK = b',"sum":"'
+_CLOSE = b'"}\n'
+_TAIL = len(_MARK) + 64 + len(_CLOSE)
+_VERSION = re.compile(rb'\s*\{\s*"v"\s*:\s*(\d{1,18})\b')
+_BETWEEN = b",\n"
+_END_OF_LIST = b"\n]"
+
+
+def dumps(value: JSON) -> bytes:
+    """``value`` as compact JSON. What JSON cannot hold is a `StoreError`; callers store plain values (D4)."""
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        raise StoreError(
+            f"a value cannot be stored as JSON: {error}", hint="pass it through stores.values.plain first"
+        ) from error
+
+
+def encode(document: dict[str, JSON]) -> bytes:
+    """The bytes of a small document, with version and checksum. ``document`` starts with ``kind``."""
+    body = dumps({"v": VERSION, **document})[:-1]
+    return body + _MARK + hashlib.sha256(body).hexdigest().encode() + _CLOSE
+
+
+class Lines:
+    """A document whose last field is a list of records, as bytes that grow by one line at a time.
+
+    The checksum is carried along: adding a record hashes that record only, however long the document.
+    """
+
+    __slots__ = ("_body", "_hash", "_parts", "count", "size", "sum")
+
+    def __init__(self, header: dict[str, JSON], name: str) -> None:
+        self._start(dumps({"v": VERSION, **header})[:-1] + b',"' + name.encode() + b'":[\n', 0)
+
+    def _start(self, body: bytes, count: int) -> None:
+        self._parts = [body]
+        self._hash = hashlib.sha256(body)
+        self.size = len(body)
+        self.count = count
+        self.sum = ""
+
+    @staticmethod
+    def resume(data: bytes, count: int) -> Lines:
+        """The document that `bytes` gave, ready to grow. Its lines are kept byte for byte (D1)."""
+        lines = Lines.__new__(Lines)
+        lines._start(data[: -_TAIL - len(_END_OF_LIST)], count)
+        lines.sum = data[-_TAIL + len(_MARK) : -len(_CLOSE)].decode()
+        return lines
+
+    def add(self, line: bytes) -> None:
+        """Append one record, already encoded."""
+        part = _BETWEEN + line if self.count else line
+        self._parts.append(part)
+        self._hash.update(part)
+        self.size += len(part)
+        self.count += 1
+
+    def bytes(self) -> bytes:
+        """The whole file; afterwards `sum` is its checksum."""
+        digest = self._hash.copy()
+        digest.update(_END_OF_LIST)
+        self.sum = digest.hexdigest()
+        return b"".join((*self._parts, _END_OF_LIST, _MARK, self.sum.encode(), _CLOSE))
+
+
+def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
+    """The document in ``data``, checked: version first, then ending, checksum, JSON and kind.
+
+    Raises `StoreVersionError` when a newer lovia wrote it, even if nothing else of it can be read, and
+    `StoreDamagedError` when these are not the bytes that were written. ``where`` names the file.
+    """
+    found = _VERSION.match(data)
+    if found and int(found[1]) > VERSION:
+        raise StoreVersionError(f"a newer lovia wrote this file, in format {int(found[1])}", where=where)
+    if not data:
+        raise StoreDamagedError("the file is empty", where=where)
+    if data[-_TAIL : -_TAIL + len(_MARK)] != _MARK or not data.endswith(_CLOSE):
+        raise StoreDamagedError("the file does not end as it was written", where=where)
+    if hashlib.sha256(data[:-_TAIL]).hexdigest().encode() != data[-_TAIL + len(_MARK) : -len(_CLOSE)]:
+        raise StoreDamagedError("the file's content does not match its checksum", where=where)
+    try:
+        document = orjson.loads(data)
+    except ValueError as error:
+        raise StoreDamagedError(f"the file is not JSON: {error}", where=where) from error
+    if not isinstance(document, dict) or document.get("v") != VERSION or document.get("kind") != kind:
+        raise StoreDamagedError(f"the file is not a {kind} of this format", where=where)
+    return document
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """One entry as a line."""
+    return dumps(entry_to_json(entry))
+
+
+def decode_entries(rows: Iterable[dict[str, JSON]], *, where: str, run_id: str) -> list[Entry]:
+    """The entries of ``rows``, which are used up. An unknown type names run and file (D1)."""
+    try:
+        return entries_from_json(rows)
+    except UnknownEntryError as error:
+        raise UnknownEntryError(f"run {run_id!r} has an {error.message}", where=where, hint=error.hint) from error
+    except (StoreError, TypeError, AttributeError, KeyError) as error:
+        raise StoreDamagedError(f"run {run_id!r} has an entry that cannot be read: {error}", where=where) from error
+
+
+def encode_save(save: Save) -> bytes:
+    """One save as a line: ``{save, step, at, event, head, info, entries}``, empty parts left out."""
+    row: dict[str, JSON] = {"save": save.number, "step": save.step, "at": save.at, "event": save.event}
+    if save.head:
+        row["head"] = save.head
+    if save.info:
+        row["info"] = save.info
+    row.update(save.extra)
+    if save.entries:
+        row["entries"] = [entry_to_json(entry) for entry in save.entries]
+    return dumps(row)
+
+
+def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:
+    """The save of one record, which is used up; fields we do not know go to ``extra`` (D1)."""
+    try:
+        return Save(
+            number=row.pop("save"),
+            step=row.pop("step"),
+            at=row.pop("at"),
+            event=row.pop("event"),
+            entries=decode_entries(row.pop("entries", ()), where=where, run_id=run_id),
+            head=row.pop("head", None) or {},
+            info=row.pop("info", None) or {},
+            extra=row,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StoreDamagedError(f"run {run_id!r} has a save without {error}", where=where) from error

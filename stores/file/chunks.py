@@ -1,0 +1,202 @@
+"""A run's data: its saves, in chunks of which only the last is ever replaced.
+
+A chunk holds a few saves, one a line, and is written anew with each of them until it is full; then it is
+sealed and the next begins. So a save costs what is new plus at most one small file, however long the run.
+Each chunk names the checksum of the one before, and says where the run stood when it began, so that a
+step or save is found by opening few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from stores import codec
+from stores.codec import Lines
+from stores.entries import JSON
+from stores.errors import StoreDamagedError
+from stores.file.disk import Folder
+from stores.file.names import chunk_name, is_key
+from stores.file.root import Root
+from stores.records import Save
+
+FULL = 32 * 1024
+"""Bytes at which a chunk is sealed; a save that would take it beyond begins the next one, whatever its size."""
+
+ENOUGH, RECORDS = 8 * 1024, 11
+"""A chunk of so many bytes is sealed once it has so many saves: it was written that often already.
+
+With m saves to a chunk each is written (m + 1) / 2 times on average, and a seal adds two flushes to every
+m-th save: 11 gives 6 times the payload and 2.18 flushes. Saves that are smaller share a chunk up to 8 KB.
+"""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them."""
+
+    n: int
+    first: int
+    last: int
+    status: str
+    entries: int
+    prev: str | None
+    base: dict[str, Any] | None
+    sum: str
+    records: list[dict[str, Any]]
+    data: bytes
+    where: str
+
+    def saves(self, run_id: str) -> list[Save]:
+        """Its records as saves; they are used up."""
+        records, self.records = self.records, []
+        return [codec.decode_save(record, where=self.where, run_id=run_id) for record in records]
+
+
+class Tail:
+    """The last chunk of a run as it will be written next."""
+
+    __slots__ = ("entries", "first", "lines", "n", "status")
+
+    def __init__(self, run_id: str, key: str, n: int, first: int, status: str, entries: int, prev: str | None) -> None:
+        header: dict[str, JSON] = {"kind": "chunk", "id": run_id, "key": key, "n": n, "prev": prev, "first": first}
+        self.lines = Lines(header | {"status": status, "entries": entries}, "records")
+        self.n, self.first, self.status, self.entries = n, first, status, entries
+
+    @staticmethod
+    def of(chunk: Chunk) -> Tail:
+        """The chunk that was read, ready to grow. Its records are kept byte for byte (D1)."""
+        tail = Tail.__new__(Tail)
+        tail.lines = Lines.resume(chunk.data, len(chunk.records))
+        tail.n, tail.first, tail.status, tail.entries = chunk.n, chunk.first, chunk.status, chunk.entries
+        for record in chunk.records:
+            tail._passed(record.get("head"), len(record.get("entries", ())))
+        return tail
+
+    @property
+    def last(self) -> int:
+        return self.first + self.lines.count - 1
+
+    def has_room(self, line: bytes) -> bool:
+        """False when ``line`` has to begin the next chunk."""
+        lines = self.lines
+        if lines.count == 0:
+            return True
+        return lines.size + len(line) <= FULL and not (lines.count >= RECORDS and lines.size >= ENOUGH)
+
+    def next(self, run_id: str, key: str) -> Tail:
+        """The empty chunk after this one."""
+        return Tail(run_id, key, self.n + 1, self.last + 1, self.status, self.entries, self.lines.sum)
+
+    def add(self, line: bytes, save: Save) -> None:
+        self.lines.add(line)
+        self._passed(save.head, len(save.entries))
+
+    def _passed(self, head: dict[str, JSON] | None, entries: int) -> None:
+        """Where the run stands after one more save."""
+        if head and "status" in head:
+            self.status = head["status"]
+        self.entries += entries
+
+
+def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
+    """Chunk ``n``, checked; None when there is none."""
+    name = chunk_name(n)
+    data = folder.read(name)
+    if data is None:
+        return None
+    where = folder.where(name)
+    document = codec.decode(data, "chunk", where=where)
+    if (document.get("id"), document.get("key"), document.get("n")) != (run_id, key, n):
+        raise StoreDamagedError(f"this is not chunk {n} of run {run_id!r}", where=where)
+    try:
+        return Chunk(
+            n=n,
+            first=document["first"],
+            last=document["first"] + len(document["records"]) - 1,
+            status=document["status"],
+            entries=document["entries"],
+            prev=document["prev"],
+            base=document.get("base"),
+            sum=document["sum"],
+            records=document["records"],
+            data=data,
+            where=where,
+        )
+    except KeyError as error:
+        raise StoreDamagedError(f"the chunk has no {error}", where=where) from error
+
+
+def read_from(folder: Folder, run_id: str, key: str, n: int, tail: int, *, beyond: bool = True) -> Iterator[Chunk]:
+    """Chunks ``n`` to ``tail``, which must be there, and what a crash left ``beyond`` (rolled forward)."""
+    before: Chunk | None = None
+    while n <= tail or beyond:
+        chunk = read_chunk(folder, run_id, key, n)
+        if chunk is None:
+            if n <= tail:
+                raise missing(run_id, n, folder.where(chunk_name(n)))
+            return
+        if before is not None:
+            check_follows(chunk, before)
+        before = chunk
+        yield chunk
+        n += 1
+
+
+def check_follows(chunk: Chunk, before: Chunk) -> None:
+    """Raise unless ``chunk`` was written right after ``before``."""
+    if chunk.prev != before.sum or chunk.first != before.last + 1:
+        raise StoreDamagedError("the chunk does not follow the one before it", where=chunk.where)
+
+
+def missing(run_id: str, n: int, where: str) -> StoreDamagedError:
+    return StoreDamagedError(f"chunk {n} of run {run_id!r} is missing", where=where)
+
+
+@contextmanager
+def data_folder(root: Root, run_id: str, key: str, tail: int) -> Iterator[Folder]:
+    """The folder of a run's data, which must be there."""
+    with root.open_folder("data", key) as folder:
+        if folder is None:
+            raise missing(run_id, tail, root.part("data", key, chunk_name(tail)))
+        yield folder
+
+
+def read_all(root: Root, run_id: str, key: str, tail: int, *, beyond: bool = True) -> Iterator[Chunk]:
+    """Every chunk of the run, those that a fork shares with its source first."""
+    with data_folder(root, run_id, key, tail) as folder:
+        for chunk in read_from(folder, run_id, key, 1, tail, beyond=beyond):
+            if chunk.n == 1 and chunk.base:
+                before: Chunk | None = None
+                for before in read_all(root, *_base_of(chunk), beyond=False):
+                    yield before
+                if before is not None:
+                    check_follows(chunk, before)
+            yield chunk
+
+
+def read_backwards(root: Root, run_id: str, key: str, tail: int, *, beyond: bool = True) -> Iterator[Chunk]:
+    """The same, newest first: whoever wants the last few saves opens few chunks."""
+    with data_folder(root, run_id, key, tail) as folder:
+        newest = list(read_from(folder, run_id, key, tail, tail, beyond=beyond))
+        yield from reversed(newest)
+        after = newest[0]
+        for n in range(tail - 1, 0, -1):
+            chunk = read_chunk(folder, run_id, key, n)
+            if chunk is None:
+                raise missing(run_id, n, folder.where(chunk_name(n)))
+            check_follows(after, chunk)
+            yield chunk
+            after = chunk
+    if after.base:
+        yield from read_backwards(root, *_base_of(after), beyond=False)
+
+
+def _base_of(chunk: Chunk) -> tuple[str, str, int]:
+    """Run id, key and last chunk of what a fork's first chunk goes on from."""
+    base = chunk.base or {}
+    if not is_key(base.get("key")) or not isinstance(base.get("id"), str) or not isinstance(base.get("chunk"), int):
+        raise StoreDamagedError("the fork does not say what it goes on from", where=chunk.where)
+    return base["id"], base["key"], base["chunk"]

@@ -1,0 +1,167 @@
+"""The right to execute one run, and the only code that writes one.
+
+The order of writes is what makes every crash resumable. Each line is one durable step:
+
+    fresh, restart    chunk 1 of a new key; the session's open marker; the ref = COMMIT; then the old data goes
+    save              the tail chunk
+    seal              the next chunk; the ref
+    status            back into running: the ref first. Out of it: the chunk, then the ref
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TypeVar
+
+from stores import codec
+from stores.errors import StoreError, StoreWriteError
+from stores.file.chunks import Chunk, Tail, read_all, read_from
+from stores.file.disk import Folder, remove_folder
+from stores.file.locks import RunLock, is_cancelled
+from stores.file.markers import remove_marker, write_marker
+from stores.file.names import chunk_name, name_of, new_key
+from stores.file.refs import Ref, read_ref
+from stores.file.root import Root
+from stores.records import RunSnapshot, Save, Status, fold
+
+T = TypeVar("T")
+
+
+class FileLease:
+    """A `RunLease`. The checkpointer makes it, and ends it with `close`."""
+
+    def __init__(self, root: Root, run_id: str, lock: RunLock) -> None:
+        self._root = root
+        self._run_id = run_id
+        self._lock = lock
+        self._runs: Folder | None = None
+        self._data: Folder | None = None
+        self._ref: Ref | None = None
+        self._tail: Tail | None = None
+        self._old_key: str | None = None
+        self._is_open = self._is_broken = self._is_over = False
+
+    async def load(self) -> RunSnapshot | None:
+        return await self._root.worker.call(self._load)
+
+    async def save(self, save: Save) -> None:
+        await self._root.worker.call(self._save, save)
+
+    async def cancel_requested(self) -> bool:
+        return is_cancelled(self._root, self._run_id, self._lock.owner)
+
+    def close(self) -> None:
+        """End the lease: nothing is written any more, and the run is free."""
+        self._is_over = True
+        self._lock.release()
+        for folder in (self._runs, self._data):
+            if folder:
+                folder.close()
+
+    def _load(self) -> RunSnapshot | None:
+        self._open()
+        if self._ref is None:
+            return None
+        chunks = read_all(self._root, self._run_id, self._ref.key, self._ref.tail)
+        return fold(self._run_id, [save for chunk in chunks for save in chunk.saves(self._run_id)])
+
+    def _open(self) -> None:
+        """Find out, once, where the run stands, and put right what a crash left half done."""
+        if self._is_over:
+            raise StoreWriteError(f"the lease of run {self._run_id!r} has ended", hint="take the run again")
+        if self._is_open:
+            return
+        self._runs = self._runs or self._root.make_folder("runs")
+        ref = read_ref(self._runs, name_of(self._run_id))
+        if ref and ref.is_deleted:
+            self._old_key, ref = ref.key, None
+        if ref:
+            self._adopt(ref)
+        self._is_open = True
+
+    def _adopt(self, ref: Ref) -> None:
+        """Roll forward what lies beyond the ref, sweep what a killed writer left, and be ready to go on."""
+        if dropped := ref.fields.get("drop"):
+            remove_folder(self._root.part("data", dropped))
+        with self._root.open_folder("data", ref.key) as data:
+            chunks: list[Chunk] = list(read_from(data, self._run_id, ref.key, ref.tail, ref.tail)) if data else []
+            fresh = ref.bring_up(chunks)
+        data = self._data = self._root.make_folder("data", ref.key)
+        data.sweep()
+        if (fresh.tail, fresh.status) != (ref.tail, ref.status):
+            fresh.fields.pop("drop", None)
+            fresh.write(known(self._runs), by=data)
+        self._ref, self._tail = fresh, Tail.of(chunks[-1])
+
+    def _save(self, save: Save) -> None:
+        line = codec.encode_save(save)
+        self._open()
+        if self._is_broken:
+            raise StoreWriteError(
+                f"an earlier save of run {self._run_id!r} failed; nothing more is written", hint="resume the run"
+            )
+        last = self._tail.last if self._tail else 0
+        if save.number not in (1, last + 1):
+            raise StoreWriteError(f"save {save.number} of run {self._run_id!r} does not follow save {last}")
+        self._is_broken = True  # until this save is known to be whole
+        if save.number == 1:
+            self._begin(save, line)
+        else:
+            self._go_on(save, line)
+        self._is_broken = False
+
+    def _go_on(self, save: Save, line: bytes) -> None:
+        ref, tail = known(self._ref), known(self._tail)
+        runs, data = known(self._runs), known(self._data)
+        if ref.status != Status.RUNNING:
+            ref.fields["status"] = Status.RUNNING.value
+            ref.point_at(tail.n, "")
+            ref.write(runs, by=data)
+            ref.fields["status"] = tail.status
+        ref.advance_by(save)
+        ref.fields.pop("drop", None)
+        sealed = not tail.has_room(line)
+        if sealed:
+            tail = self._tail = tail.next(self._run_id, ref.key)
+        tail.add(line, save)
+        data.write(chunk_name(tail.n), tail.lines.bytes())
+        if sealed or ref.status != Status.RUNNING:
+            ref.point_at(tail.n, tail.lines.sum)
+            ref.write(runs, by=data)
+
+    def _begin(self, save: Save, line: bytes) -> None:
+        """The first save of a run, or of its restart: one atomic step, the ref's (R4)."""
+        old, runs = self._ref, known(self._runs)
+        ref = Ref.new(self._run_id, new_key())
+        ref.advance_by(save)
+        if dropped := old.key if old else self._old_key:
+            ref.fields["drop"] = dropped
+        tail = Tail(self._run_id, ref.key, 1, 1, Status.RUNNING.value, 0, None)
+        tail.add(line, save)
+        if self._data:
+            self._data.close()
+        data = self._data = self._root.make_folder("data", ref.key)
+        try:
+            data.write(chunk_name(1), tail.lines.bytes())
+            write_marker(self._root, ref, by=data)
+        except StoreError:
+            self._discard(ref.key)
+            raise
+        ref.point_at(1, tail.lines.sum)
+        ref.write(runs, by=data)
+        self._ref, self._tail = ref, tail
+        if dropped:
+            remove_folder(self._root.part("data", dropped))
+        if old and old.session_id != ref.session_id:
+            remove_marker(self._root, old)
+
+    def _discard(self, key: str) -> None:
+        """Data that no ref names, after a write failed: nothing is lost with it, and an error is on its way."""
+        with suppress(StoreError):  # then the doctor finds it
+            remove_folder(self._root.part("data", key))
+
+
+def known(value: T | None) -> T:
+    """``value``, which `FileLease._open` has set."""
+    assert value is not None
+    return value

@@ -1,0 +1,136 @@
+"""What readers make of a run without its lease: the newest state, the history, and a moment of it.
+
+Files are replaced while they are read. Each alone is whole, so a reader that finds two which do not belong
+together reads again; what does not go away by that is damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from stores.errors import StoreDamagedError
+from stores.file.chunks import Chunk, data_folder, read_all, read_backwards, read_from
+from stores.file.locks import read_owner
+from stores.file.names import name_of
+from stores.file.refs import Ref, read_ref
+from stores.file.root import Root
+from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Status, fold
+
+T = TypeVar("T")
+
+_TRIES = 5
+
+
+def steady(read: Callable[[], T]) -> T:
+    """What ``read`` gives, tried again when a writer came in between."""
+    for _ in range(_TRIES - 1):
+        try:
+            return read()
+        except StoreDamagedError:
+            continue
+    return read()
+
+
+def read_ref_of(root: Root, run_id: str) -> Ref | None:
+    """The run's ref, whatever its status."""
+    with root.open_folder("runs") as runs:
+        return read_ref(runs, name_of(run_id))
+
+
+def find_ref(root: Root, run_id: str) -> Ref | None:
+    """The ref of a run that has data: one that exists, or was deleted and keeps its history."""
+    ref = read_ref_of(root, run_id)
+    return None if ref and ref.is_deleted and not ref.fields.get("keep") else ref
+
+
+def read_snapshot(root: Root, run_id: str) -> RunSnapshot | None:
+    """The newest snapshot, with the effective status (R3)."""
+    ref = find_ref(root, run_id)
+    if ref is None or ref.is_deleted:
+        return None
+    owner = read_owner(root, name_of(run_id))  # before the data: a run that ends in between has then ended
+    snapshot = fold(run_id, _saves(root, ref))
+    if snapshot and snapshot.head.status == Status.RUNNING and owner is None:
+        snapshot.head.status = Status.INTERRUPTED.value
+    return snapshot
+
+
+def _saves(root: Root, ref: Ref) -> Iterator[Save]:
+    """All saves of the run, checked against the ref."""
+    last: Chunk | None = None
+    for last in _chunks(root, ref):
+        yield from last.saves(ref.run_id)
+    if last is not None:
+        ref.check_newest(last)
+
+
+def _chunks(root: Root, ref: Ref) -> Iterator[Chunk]:
+    return read_all(root, ref.run_id, ref.key, ref.tail, beyond=ref.status == Status.RUNNING)
+
+
+def read_moment(root: Root, run_id: str, number: int) -> RunSnapshot | None:
+    """The run as it was at save ``number``."""
+    ref = find_ref(root, run_id)
+    if ref is None or number < 1:
+        return None
+    saves: list[Save] = []
+    for chunk in _chunks(root, ref):
+        saves += chunk.saves(run_id)
+        if saves and saves[-1].number >= number:
+            return fold(run_id, [save for save in saves if save.number <= number])
+    return None
+
+
+def read_history(root: Root, run_id: str, limit: int | None) -> list[SaveInfo]:
+    """The newest ``limit`` saves, or all, newest first. A few of them cost the same however long the run."""
+    ref = find_ref(root, run_id)
+    rows: list[SaveInfo] = []
+    if ref is None or limit == 0:
+        return rows
+    for chunk in read_backwards(root, run_id, ref.key, ref.tail, beyond=ref.status == Status.RUNNING):
+        if not rows:
+            ref.check_newest(chunk)
+        rows += reversed(_rows(chunk))
+        if limit is not None and len(rows) >= limit:
+            break
+    return rows[:limit]
+
+
+def _rows(chunk: Chunk) -> list[SaveInfo]:
+    """The chunk's saves as a history lists them, oldest first."""
+    status, entries, rows = chunk.status, chunk.entries, []
+    for record in chunk.records:
+        status = (record.get("head") or {}).get("status", status)
+        entries += len(record.get("entries", ()))
+        rows.append(
+            SaveInfo(
+                number=record["save"],
+                step=record["step"],
+                at=record["at"],
+                status=status,
+                event=record["event"],
+                entries=entries,
+                info=record.get("info") or {},
+            )
+        )
+    return rows
+
+
+def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:
+    """The run's line of a listing, its status the effective one (R3)."""
+    if ref.status == Status.RUNNING:
+        ref = _brought_up(root, ref)
+    status = Status.INTERRUPTED if ref.status == Status.RUNNING and owner is None else ref.status
+    info = ref.info(str(status), owner)
+    elsewhere = ref.fields.get("elsewhere")
+    if elsewhere and (snapshot := fold(ref.run_id, _saves(root, ref))):
+        for name in elsewhere:
+            setattr(info, name, getattr(snapshot.head, name))
+    return info
+
+
+def _brought_up(root: Root, ref: Ref) -> Ref:
+    """The ref as the newest save has it."""
+    with data_folder(root, ref.run_id, ref.key, ref.tail) as data:
+        return ref.bring_up(read_from(data, ref.run_id, ref.key, ref.tail, ref.tail))

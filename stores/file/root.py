@@ -1,0 +1,104 @@
+"""The store's folder as a whole: whose it is, which format, and how its parts are opened.
+
+Reading creates nothing: a store that is not there is empty. The first write makes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from stores import codec
+from stores.errors import StoreDamagedError, StoreError
+from stores.file.disk import TEMP, Folder, check_owner, write_error
+from stores.file.worker import Worker
+
+STORE = "store.json"
+IGNORE = ".gitignore"
+
+
+class Root:
+    """One ``.lovia`` folder. Nothing is opened before it is needed, and nothing stays open."""
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = os.path.abspath(path)
+        self.worker = Worker()
+        self._create = create
+        self._known = False
+
+    def exists(self) -> bool:
+        """True when the store is there and this user and this lovia may use it."""
+        if self._known:
+            return True
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StoreError(f"the store cannot be read: {error.strerror}", where=self.path) from error
+        check_owner(found, self.path)
+        with self._open() as folder:
+            data = folder.read(STORE)
+            if data is None:
+                if self._is_new(folder):
+                    return False
+                raise StoreDamagedError(f"{STORE} is missing", where=folder.where(STORE))
+            codec.decode(data, "store", where=folder.where(STORE))
+        self._known = True
+        return True
+
+    def _open(self) -> Folder:
+        """The root itself may be reached through a link; what is in it never is."""
+        folder = Folder.open(os.path.realpath(self.path))
+        if folder is None:
+            raise StoreError("the store vanished", where=self.path)
+        return folder
+
+    @staticmethod
+    def _is_new(folder: Folder) -> bool:
+        """True for a folder that holds no more than a first write that was cut short."""
+        return all(name == IGNORE or name.endswith(TEMP) for name in folder.names())
+
+    def ensure(self) -> None:
+        """Make the store, if there is none."""
+        if self.exists():
+            return
+        if not self._create:
+            raise StoreError("there is no store", where=self.path, hint="make one with: lovia init, or lovia run")
+        for path in (*reversed(Path(self.path).parents), Path(self.path)):
+            if not path.exists():
+                Folder.make(str(path)).close()
+        with self._open() as folder:
+            try:
+                os.fchmod(folder.fd, 0o700)
+            except OSError as error:
+                raise write_error(error, self.path) from error
+            folder.write(IGNORE, b"*\n")
+            folder.write(STORE, codec.encode({"kind": "store"}))
+        self._known = True
+
+    def part(self, *parts: str) -> str:
+        """The path of a folder in the store."""
+        return "/".join((self.path, *parts))
+
+    @contextmanager
+    def open_folder(self, *parts: str) -> Iterator[Folder | None]:
+        """A folder of the store for reading, or None when it is not there."""
+        folder = Folder.open(self.part(*parts)) if self.exists() else None
+        try:
+            yield folder
+        finally:
+            if folder:
+                folder.close()
+
+    def make_folder(self, *parts: str) -> Folder:
+        """A folder of the store for writing, made with all above it when missing. The caller closes it."""
+        self.ensure()
+        path = self.part(*parts)
+        if found := Folder.open(path):
+            return found
+        for depth in range(1, len(parts)):
+            Folder.make(self.part(*parts[:depth])).close()
+        return Folder.make(path)

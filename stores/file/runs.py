@@ -1,0 +1,210 @@
+"""The file store's checkpointer: leases, listings and history of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from stores.errors import RunLockedError, StoreError
+from stores.file import reading
+from stores.file.disk import Folder, remove_folder
+from stores.file.lease import FileLease
+from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names, read_owner
+from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
+from stores.file.names import name_of
+from stores.file.reading import describe, find_ref, read_ref_of, steady
+from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
+from stores.file.root import Root
+from stores.file.sessions import session_lock
+from stores.ids import check_id
+from stores.protocols import RunLease
+from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo
+
+_PAUSE = 0.02
+
+
+class FileCheckpointer:
+    """A `Checkpointer`, a `RunIndex` and a `History` in one ``.lovia`` folder. For one machine (R11)."""
+
+    def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
+        self._root = path if isinstance(path, Root) else Root(path, create=create)
+        self._call = self._root.worker.call
+
+    @asynccontextmanager
+    async def lease(self, run_id: str) -> AsyncIterator[RunLease]:
+        lock = await self._take(check_id(run_id, "run id"))
+        lease = FileLease(self._root, run_id, lock)
+        try:
+            yield lease
+        finally:
+            await self._call(lease.close)
+
+    async def _take(self, run_id: str) -> RunLock:
+        """The run's lock. A reader may hold it for an instant, so a starter does not give up at once."""
+        lock = RunLock(self._root, run_id)
+        deadline = asyncio.get_running_loop().time() + START_PATIENCE
+        while not await self._call(lock.try_take):
+            if asyncio.get_running_loop().time() > deadline:
+                raise await self._call(lock.refusal)
+            await asyncio.sleep(_PAUSE)
+        return lock
+
+    async def load(self, run_id: str) -> RunSnapshot | None:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: reading.read_snapshot(self._root, run_id))
+
+    async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
+        if await self._call(read_ref_of, self._root, check_id(run_id, "run id")) is None:
+            return False
+        lock = await self._take(run_id)
+        try:
+            return await self._call(self._delete, run_id, keep_history)
+        finally:
+            await self._call(lock.release)
+
+    def _delete(self, run_id: str, keep_history: bool) -> bool:
+        """The ref's new status is the commit; what follows may be cut off, and is then done by the next owner."""
+        ref = read_ref_of(self._root, run_id)
+        if ref is None:
+            return False
+        existed = not ref.is_deleted
+        with self._root.make_folder("runs") as runs, self._root.make_folder("data", ref.key) as data:
+            ref.fields["status"], ref.fields["keep"] = DELETED, keep_history
+            ref.write(runs, by=data)
+            remove_marker(self._root, ref)
+            if not keep_history:
+                remove_folder(data.path)
+                runs.unlink(f"{name_of(run_id)}.json")
+                runs.sync()
+        return existed
+
+    async def request_cancel(self, run_id: str) -> Owner | None:
+        return await self._call(leave_cancel, self._root, check_id(run_id, "run id"))
+
+    async def runs(self) -> list[RunInfo]:
+        return await self._call(self._list)
+
+    def _list(self) -> list[RunInfo]:
+        with self._root.open_folder("runs") as runs:
+            if runs is None:
+                return []
+            found = [(name, self._peek(runs, name)) for name in runs.records()]
+        # Owners after refs: a run that begins in between has an owner, one that ends in between says so itself.
+        owned = owned_names(self._root)
+        infos = [self._info(name, ref, name in owned) if isinstance(ref, Ref) else ref for name, ref in found if ref]
+        return _newest_first(infos)
+
+    @staticmethod
+    def _peek(runs: Folder, name: str) -> Ref | RunInfo | None:
+        """The ref of that name, or the line that says what is wrong with it. None: gone, or deleted."""
+        data = None
+        try:
+            data = runs.read(f"{name}.json")
+            ref = None if data is None else parse_ref(data, name, runs.where(f"{name}.json"))
+            return None if ref is None or ref.is_deleted else ref
+        except StoreError as error:
+            return damaged(data, name, error)
+
+    def _info(self, name: str, ref: Ref, is_owned: bool) -> RunInfo:
+        """The run's line; one whose data is damaged still shows what its ref knows."""
+        owner = read_owner(self._root, name) if is_owned else None
+        try:
+            return describe(self._root, ref, owner)
+        except StoreError:
+            return self._look(name) or ref.info("", owner)
+
+    def _look(self, name: str) -> RunInfo | None:
+        """The line of one run, read afresh until it holds still."""
+
+        def read() -> RunInfo | None:
+            with self._root.open_folder("runs") as runs:
+                ref = read_ref(runs, name)
+            if ref is None or ref.is_deleted:
+                return None
+            last.append(ref)
+            return describe(self._root, ref, read_owner(self._root, name))
+
+        last: list[Ref] = []
+        try:
+            return steady(read)
+        except StoreError as error:
+            info = last[-1].info("", None) if last else RunInfo(run_id=name, status="")
+            info.damage = damage_text(error)
+            return info
+
+    async def info(self, run_id: str) -> RunInfo | None:
+        name = name_of(check_id(run_id, "run id"))
+        info = await self._call(self._look, name)
+        if info and info.damage:
+            info.run_id = run_id
+        return info
+
+    @asynccontextmanager
+    async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
+        async with session_lock(self._root, check_id(session_id, "session id")):
+            yield await self._call(self._open_runs, session_id)
+
+    def _open_runs(self, session_id: str) -> list[RunInfo]:
+        infos: list[RunInfo] = []
+        with self._root.open_folder(*marker_folder(session_id)) as markers:
+            if markers is None:
+                return infos
+            markers.sweep()
+            for name in markers.records():
+                info = self._opened(markers, name, session_id)
+                if info:
+                    infos.append(info)
+        return _newest_first(infos)
+
+    def _opened(self, markers: Folder, name: str, session_id: str) -> RunInfo | None:
+        """What the marker of that name leads to; a marker that leads nowhere goes."""
+        with self._root.open_folder("runs") as runs:
+            found = self._peek(runs, name) if runs else None
+        if isinstance(found, RunInfo):
+            return found
+        try:
+            marker = read_marker(markers, name)
+        except StoreError:
+            marker = None  # only a hint: the ref says all of it again, and the doctor mends the rest
+        if marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
+            self._tidy(markers, marker, session_id)
+        return self._info(name, found, True) if found and found.session_id == session_id else None
+
+    def _tidy(self, markers: Folder, marker: dict[str, Any], session_id: str) -> None:
+        """A run that a crash kept from beginning, or from beginning anew: its data goes, unless it begins right now."""
+        lock = RunLock(self._root, marker["id"])
+        try:
+            if not lock.try_take():
+                return
+        except RunLockedError:
+            return
+        try:
+            ref = read_ref_of(self._root, marker["id"])
+            if ref is None or ref.key != marker["key"]:
+                remove_folder(self._root.part("data", marker["key"]))
+            if ref is None or ref.is_deleted or ref.session_id != session_id:
+                markers.unlink(f"{name_of(marker['id'])}.json")
+            elif ref.key != marker["key"]:
+                write_marker(self._root, ref)
+        finally:
+            lock.release()
+
+    async def settle(self, run_id: str) -> None:
+        ref = await self._call(find_ref, self._root, check_id(run_id, "run id"))
+        if ref is not None:
+            await self._call(remove_marker, self._root, ref)
+
+    async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: reading.read_history(self._root, run_id, limit))
+
+    async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: reading.read_moment(self._root, run_id, save))
+
+
+def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
+    return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)

@@ -1,0 +1,219 @@
+"""A session's folder as it stands at one moment: which of its files are live, and what is in them.
+
+``session.json`` says how far the session goes; segment files are never edited. A rewind begins a new epoch:
+live is a segment of the current epoch, or an older one up to the ``limit`` that the rewind left. A whole
+segment right behind the last one counts too: its append was cut off before ``session.json`` was written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stores import codec
+from stores.codec import Lines
+from stores.entries import JSON, Entry
+from stores.errors import StoreDamagedError
+from stores.file.disk import Folder
+from stores.file.names import digest, name_of, parse_segment_name, segment_name
+from stores.file.root import Root
+from stores.records import Segment
+
+SESSION = "session.json"
+
+
+@dataclass(slots=True, frozen=True, order=True)
+class Place:
+    """One segment file: its number in the session, the epoch it was written in, the hash of its run id."""
+
+    n: int
+    epoch: int
+    digest: str
+    folder: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.n:06d}.{self.epoch}-{self.digest}.json"
+
+
+@dataclass(slots=True)
+class Log:
+    """What is live in one session: ``fields`` is session.json as it is or would be, ``places`` its own segments."""
+
+    session_id: str
+    fields: dict[str, Any]
+    places: list[Place]
+    shared: list[Place]
+
+    @property
+    def is_there(self) -> bool:
+        """False for a session that nothing was appended to, or that was cleared."""
+        return bool(self.places or self.shared or "updated_at" in self.fields) and not self.fields.get("cleared")
+
+    def find(self, run_id: str) -> Place | None:
+        """The live segment of that run."""
+        wanted = digest(run_id)
+        return next((place for place in (*self.shared, *self.places) if place.digest == wanted), None)
+
+
+def session_folder(session_id: str) -> tuple[str, str]:
+    return "sessions", name_of(session_id)
+
+
+def read_log(root: Root, session_id: str) -> Log:
+    """The session as it is on disk; an unknown one is empty."""
+    with root.open_folder(*session_folder(session_id)) as folder:
+        if folder is None:
+            return Log(session_id, _fresh(session_id), [], [])
+        fields = read_session(folder, session_id)
+        places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+    if fields is None:
+        fields = _fresh(session_id)
+        if any(place.n != 1 or place.epoch for place in places):
+            where = f"{root.part(*session_folder(session_id))}/{SESSION}"
+            raise StoreDamagedError(f"{SESSION} is missing", where=where)
+    live = _live(places, fields)
+    shared = _shared(root, fields["base"]) if fields.get("base") else []
+    return Log(session_id, fields, live, shared)
+
+
+def read_session(folder: Folder, session_id: str) -> dict[str, Any] | None:
+    """session.json, checked; None when there is none."""
+    data = folder.read(SESSION)
+    if data is None:
+        return None
+    fields = parse_session(data, folder.where(SESSION))
+    if fields["id"] != session_id:
+        raise StoreDamagedError(f"the file is not of session {session_id!r}", where=folder.where(SESSION))
+    return fields
+
+
+def parse_session(data: bytes, where: str) -> dict[str, Any]:
+    fields = codec.decode(data, "session", where=where)
+    if not isinstance(fields.get("id"), str) or not all(type(fields.get(name)) is int for name in _COUNTERS):
+        raise StoreDamagedError("the file lacks a field", where=where)
+    del fields["v"], fields["sum"]
+    return fields
+
+
+_COUNTERS = ("epoch", "limit", "count", "entries")
+
+
+def _fresh(session_id: str) -> dict[str, Any]:
+    counters = dict.fromkeys(_COUNTERS, 0)
+    return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "cut": [], "base": None}
+
+
+def _place(found: tuple[int, int, str], folder: str) -> Place:
+    n, epoch, run = found
+    return Place(n, epoch, run, folder)
+
+
+def _live(places: Sequence[Place], fields: dict[str, Any]) -> list[Place]:
+    """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be there."""
+    epoch, limit, count = fields["epoch"], fields["limit"], fields["count"]
+    newest: dict[int, Place] = {}
+    for place in sorted(places):
+        if place.epoch == epoch or (place.epoch < epoch and place.n <= limit):
+            newest[place.n] = place  # an older one of that number was dead before this one was written
+    live: list[Place] = []
+    for n in range(1, len(newest) + 1):
+        if n not in newest or (n > count and newest[n].epoch != epoch):
+            break
+        live.append(newest[n])
+    if len(live) < count:
+        raise _missing(len(live) + 1, newest, fields)
+    return live
+
+
+def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any]) -> StoreDamagedError:
+    """The error for segment ``n``, with the file name that its neighbour knows."""
+    name = f"{n:06d}"
+    if n == fields["count"]:
+        name = fields.get("last") or name
+    elif after := newest.get(n + 1):
+        name = read_segment(after, None)["after"] or name
+    return StoreDamagedError(f"segment {n} of session {fields['id']!r} is missing", where=name)
+
+
+def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
+    """The segments that a forked session begins with: its source as it was at that epoch and count."""
+    with root.open_folder(*session_folder(base["session"])) as folder:
+        if folder is None:
+            raise StoreDamagedError("the fork's source is missing", where=root.part(*session_folder(base["session"])))
+        names = folder.names()
+        source = read_session(folder, base["session"]) or _fresh(base["session"])
+        places = [_place(found, folder.path) for name in names if (found := parse_segment_name(name))]
+    then = source | {"epoch": base["epoch"], "limit": base["count"], "count": base["count"]}
+    places = [place for place in places if place.n <= base["count"]]
+    return [*(_shared(root, source["base"]) if source.get("base") else ()), *_live(places, then)]
+
+
+def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:
+    """One segment's document, checked against its name. ``session_id`` is None for a fork's shared ones."""
+    where = f"{place.folder}/{place.file}"
+    folder = Folder.open(place.folder)
+    if folder is None:
+        raise StoreDamagedError("the session's folder is missing", where=where)
+    with folder:
+        data = folder.read(place.file)
+    if data is None:
+        raise StoreDamagedError(f"segment {place.n} is missing", where=where)
+    return check_segment(codec.decode(data, "segment", where=where), place, session_id, where)
+
+
+def check_segment(document: dict[str, Any], place: Place, session_id: str | None, where: str) -> dict[str, Any]:
+    """``document``, if it is what its file name says."""
+    if (
+        (document.get("n"), document.get("epoch")) != (place.n, place.epoch)
+        or not isinstance(document.get("run"), str)
+        or digest(document["run"]) != place.digest
+        or (session_id is not None and document.get("id") != session_id)
+        or not isinstance(document.get("entries"), list)
+    ):
+        raise StoreDamagedError("the file holds another segment than its name says", where=where)
+    return document
+
+
+def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every live segment's document with its file, oldest first; gaps in the flat numbering are damage."""
+    flat, last = 0, None
+    for place in (*log.shared, *log.places):
+        where = f"{place.folder}/{place.file}"
+        document = read_segment(place, None if place in log.shared else log.session_id)
+        if document.get("first") != flat:
+            raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
+        flat += len(document["entries"])
+        if place.folder.endswith(name_of(log.session_id)) and place.n == log.fields["count"]:
+            last = document["sum"]
+            if log.fields["last_sum"] not in (None, last):
+                raise StoreDamagedError("this is not the segment that was appended last", where=where)
+        yield document, where
+
+
+def read_segments(root: Root, session_id: str) -> list[Segment]:
+    """Every segment, oldest first."""
+    return [
+        Segment(
+            run_id=document["run"],
+            entries=codec.decode_entries(document["entries"], where=where, run_id=document["run"]),
+            meta=document.get("meta") or {},
+        )
+        for document, where in documents(read_log(root, session_id))
+    ]
+
+
+def encode_segment(
+    log: Log, run_id: str, entries: Sequence[Entry], meta: dict[str, JSON], checksum: str
+) -> tuple[str, Lines]:
+    """File name and content of the segment that goes behind the last one of ``log``."""
+    n, epoch = log.fields["count"] + 1, log.fields["epoch"]
+    header: dict[str, JSON] = {"kind": "segment", "id": log.session_id, "run": run_id, "n": n, "epoch": epoch}
+    header |= {"after": log.fields["last"], "first": log.fields["entries"], "at": time.time()}
+    header |= {"checksum": checksum, "meta": meta}
+    lines = Lines(header, "entries")
+    for entry in entries:
+        lines.add(codec.encode_entry(entry))
+    return segment_name(n, epoch, run_id), lines

@@ -1,0 +1,179 @@
+"""The file store's sessions: append-only logs of segments."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from stores import codec
+from stores.entries import JSON, Entry
+from stores.errors import ConflictError, SegmentDiffersError, StoreError
+from stores.file.disk import Folder
+from stores.file.locks import SESSION_PATIENCE, SESSIONS, Lock, busy_session
+from stores.file.names import name_of, parse_segment_name, readable_id
+from stores.file.reading import steady
+from stores.file.refs import damage_text
+from stores.file.root import Root
+from stores.file.segments import (
+    SESSION,
+    Log,
+    encode_segment,
+    parse_session,
+    read_log,
+    read_segment,
+    read_segments,
+    session_folder,
+)
+from stores.ids import check_id, new_id
+from stores.records import Segment, SessionInfo
+from stores.surgery import entries_checksum
+from stores.values import plain
+
+_PAUSE = 0.02
+
+
+@asynccontextmanager
+async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
+    """The session's lock, waited for up to 30 s."""
+
+    def take() -> bool:
+        with root.make_folder(*SESSIONS):
+            return lock.try_take()
+
+    lock = Lock(root.part(*SESSIONS), name_of(session_id))
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + SESSION_PATIENCE
+    while not await root.worker.call(take):
+        if clock() > deadline:
+            raise busy_session(session_id)
+        await asyncio.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        await root.worker.call(lock.release)
+
+
+class FileSession:
+    """A `Session` and a `SessionIndex` in one ``.lovia`` folder. For one machine."""
+
+    def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
+        self._root = path if isinstance(path, Root) else Root(path, create=create)
+        self._call = self._root.worker.call
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        check_id(session_id, "session id")
+        return await self._call(steady, lambda: read_segments(self._root, session_id))
+
+    async def load(self, session_id: str) -> list[Entry]:
+        return [entry for segment in await self.segments(session_id) for entry in segment.entries]
+
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
+    ) -> str:
+        check_id(session_id, "session id")
+        run_id = new_id() if run_id is None else check_id(run_id, "run id")
+        stored = plain(meta or {})
+        async with session_lock(self._root, session_id):
+            await self._call(self._append, session_id, entries, run_id, stored)
+        return run_id
+
+    def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
+        log = read_log(self._root, session_id)
+        checksum = entries_checksum(entries)
+        if run_id in log.fields["cut"]:
+            raise ConflictError(
+                f"run {run_id!r} was cut off session {session_id!r} by a rewind", hint="use a new run id"
+            )
+        if place := log.find(run_id):
+            if read_segment(place, None)["checksum"] != checksum:
+                raise SegmentDiffersError(
+                    f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+                    hint="append under a new run id",
+                )
+            return
+        with (
+            self._root.make_folder(*session_folder(session_id)) as folder,
+            self._root.make_folder(*session_folder(session_id), "open") as temps,
+        ):
+            temps.sweep()
+            self._roll_forward(log)
+            name, lines = encode_segment(log, run_id, entries, meta, checksum)
+            folder.write(name, lines.bytes(), by=temps)
+            self._count(log, name, len(entries), lines.sum)
+            folder.write(SESSION, codec.encode(log.fields), by=temps)
+
+    def _roll_forward(self, log: Log) -> None:
+        """Count what an append that was cut off has left behind the last segment."""
+        for place in log.places[log.fields["count"] :]:
+            document = read_segment(place, log.session_id)
+            self._count(log, place.file, len(document["entries"]), document["sum"])
+
+    @staticmethod
+    def _count(log: Log, file: str, entries: int, checksum: str) -> None:
+        fields = log.fields
+        fields["count"] += 1
+        fields["entries"] += entries
+        fields["last"], fields["last_sum"] = file, checksum
+        fields["updated_at"] = time.time()
+        fields.pop("cleared", None)
+
+    async def clear(self, session_id: str) -> None:
+        check_id(session_id, "session id")
+        if not (await self._call(steady, lambda: read_log(self._root, session_id))).is_there:
+            return
+        async with session_lock(self._root, session_id):
+            await self._call(self._clear, session_id)
+
+    def _clear(self, session_id: str) -> None:
+        """A new epoch without segments is the commit; then the files go, session.json after all others are gone."""
+        log = read_log(self._root, session_id)
+        zero: dict[str, Any] = {"limit": 0, "count": 0, "entries": 0, "last": None, "last_sum": None}
+        log.fields |= zero | {"base": None, "cleared": True, "epoch": log.fields["epoch"] + 1}
+        with self._root.make_folder(*session_folder(session_id)) as folder:
+            with self._root.make_folder(*session_folder(session_id), "open") as temps:
+                folder.write(SESSION, codec.encode(log.fields), by=temps)
+            for name in folder.names():
+                if parse_segment_name(name):
+                    folder.unlink(name)
+            folder.sync()
+            folder.unlink(SESSION)
+            folder.sync()
+
+    async def sessions(self) -> list[SessionInfo]:
+        return await self._call(self._list)
+
+    def _list(self) -> list[SessionInfo]:
+        with self._root.open_folder("sessions") as sessions:
+            if sessions is None:
+                return []
+            found = [self._info(sessions, name) for name in sessions.names()]
+        infos = [info for info in found if info]
+        return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+
+    @staticmethod
+    def _info(sessions: Folder, name: str) -> SessionInfo | None:
+        """The session's line; None for a folder that holds no session (yet)."""
+        file, data = f"{name}/{SESSION}", None
+        try:
+            data = sessions.read(file)
+            fields = None if data is None else parse_session(data, sessions.where(file))
+        except StoreError as error:
+            return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=damage_text(error))
+        if fields is None or fields.get("cleared"):
+            return None
+        base = fields.get("base") or {}
+        return SessionInfo(
+            session_id=fields["id"],
+            segments=fields["count"] + base.get("segments", 0),
+            entries=fields["entries"],
+            updated_at=fields.get("updated_at"),
+        )
+
+    async def has_segment(self, session_id: str, run_id: str) -> bool:
+        check_id(session_id, "session id")
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: read_log(self._root, session_id).find(run_id) is not None)
