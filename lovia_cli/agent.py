@@ -30,8 +30,9 @@ class Agent:
     """A model with instructions and tools.
 
     ``instructions`` is text or a function of the run's variables that renders it. ``model`` is a `Model`.
-    ``parse_output`` turns the final text into the run's output; one that JSON cannot hold completes the run, but
-    cannot be replayed (R10).
+    ``parse_output`` turns the final text into the run's output. It raises `lovia_cli.errors.InvalidOutputError` or
+    ValueError for a text that is none: the model is then told once, and answers again. An output that JSON cannot
+    hold completes the run, but cannot be replayed (R10).
     """
 
     name: str

@@ -38,7 +38,7 @@ from stores.errors import (
 )
 
 __all__ = [
-    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "LimitReached",
+    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "InvalidOutputError", "LimitReached",
     "LoviaError", "OutputNotStoredError", "Problem", "ProviderError", "ResumeToolMissingError", "RunExistsError",
     "RunLockedError", "RunNotFoundError", "ScriptError", "SegmentDiffersError", "SessionNotFoundError",
     "SignalReceived", "Stopped", "StoreBusyError", "StoreDamagedError", "StoreError", "StoreVersionError",
@@ -103,6 +103,12 @@ class OutputNotStoredError(LoviaError):
     """The run completed, but its output was not JSON-safe and cannot be replayed (R10)."""
 
     code = "output_not_stored"
+
+
+class InvalidOutputError(LoviaError):
+    """The final text is not the output that was asked for; ``parse_output`` raises it, and so may the run."""
+
+    code = "output_invalid"
 
 
 class ProviderError(LoviaError):

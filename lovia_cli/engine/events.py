@@ -11,6 +11,7 @@
 | ``tool.started``   | step, position, call_id, name, arguments (text)                                    |
 | ``tool.progress``  | step, position, text                                                               |
 | ``tool.finished``  | step, position, call_id, name, output, is_error, kind, seconds                     |
+| ``output.invalid`` | step, message: the answer does not fit, and the model is asked once more              |
 | ``input.accepted`` | text, queued                                                                       |
 | ``run.saved``      | save, step, event                                                                  |
 | ``notice``         | level ("info" or "warning"), code, message                                         |

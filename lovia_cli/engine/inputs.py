@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lovia_cli.engine.output import is_repair
 from lovia_cli.errors import UserError
 from stores.entries import AssistantTextEntry, Entry, InputEntry
 from stores.values import clean_text
@@ -81,7 +82,7 @@ def same_inputs(a: Sequence[InputEntry], b: Sequence[InputEntry]) -> bool:
 
 def is_retry(new: Sequence[InputEntry], entries: Sequence[Entry], queued: Sequence[InputEntry]) -> bool:
     """True when ``new`` repeats the input the run started from, or the last one queued to it (K2)."""
-    later = [entry for entry in entries if isinstance(entry, InputEntry) and entry.step > 0]
+    later = [entry for entry in entries if isinstance(entry, InputEntry) and entry.step > 0 and not is_repair(entry)]
     last = [*later, *queued][-len(new) :]
     return repeats_start(new, entries) or (bool(last) and same_inputs(new, last))
 

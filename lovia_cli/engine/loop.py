@@ -11,14 +11,15 @@ from lovia_cli.engine.conversation import Conversation, last_text, system_inputs
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_model
 from lovia_cli.engine.order import RunOrder
+from lovia_cli.engine.output import parse, repair_message, storable, was_repaired
 from lovia_cli.engine.stopping import unless_stopped
-from lovia_cli.errors import OutputNotStoredError
+from lovia_cli.errors import InvalidOutputError
 from lovia_cli.models.base import ModelRequest, ModelResponse, ReasoningDelta, TextDelta
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
-from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
 from stores.records import Status, Usage
-from stores.values import ValueNotStorable, clean_text, plain
+from stores.values import clean_text, plain
 
 
 class Loop:
@@ -41,7 +42,7 @@ class Loop:
         """Run to the end. Whatever stops the run before is raised, with everything recorded so far saved."""
         await self.accept(new_inputs)
         await self.drain()
-        while not self.answered():
+        while not self.answered() or await self.repair():
             await self.ask()
             await self.calls.act(self._journal.pending())
             await self.take_queued()
@@ -141,10 +142,24 @@ class Loop:
             usage=usage.as_json(),
         )
 
+    async def repair(self) -> bool:
+        """True when the answer is not the output asked for and the model has been told so: it is asked once more.
+
+        The message is one of the run's own entries (S5). Raises `InvalidOutputError` when the second answer is none
+        either.
+        """
+        try:
+            self.output = parse(self._agent, last_text(self._journal.step_entries))
+        except InvalidOutputError as error:
+            if was_repaired(self._journal.entries):
+                raise
+            await self._journal.record("input", repair_message(error, self._journal.head.steps))
+            self._emit("output.invalid", step=self._journal.head.steps, message=error.message)
+            return True
+        return False
+
     async def finish(self) -> None:
-        """Complete the run: its output is the text of its last step, or what the agent makes of it."""
-        text = last_text(self._journal.step_entries)
-        self.output = self._agent.parse_output(text) if self._agent.parse_output else text
+        """Complete the run: its output is what its last step says."""
         output, error = storable(self.output)
         await self._journal.record(
             "completed", status=Status.COMPLETED, output=output, stop=None, error=error, stopped_calls=[]
@@ -183,15 +198,6 @@ def recorded(response: ModelResponse, step: int) -> list[Entry]:
         else:
             entries.append(replace(entry, text=clean_text(entry.text), step=step, provider=provider))
     return entries or [AssistantTextEntry(text="", step=step)]
-
-
-def storable(output: Any) -> tuple[JSON, dict[str, JSON] | None]:
-    """The output's stored form; for one that has none, None and the error that a replay of it is (R10)."""
-    try:
-        return plain(output), None
-    except ValueNotStorable as error:
-        message = f"the run is completed, but its output could not be stored: {error.message}"
-        return None, OutputNotStoredError(message, hint="run it again under a new run id").as_json()
 
 
 def _call_json(call: ToolCallEntry) -> dict[str, Any]:

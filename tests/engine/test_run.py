@@ -151,3 +151,31 @@ async def test_d4_text_that_is_not_clean_unicode_is_cleaned_at_the_edge():
         "ok:1.1 did � x",
         "assistant:bye �",
     ]
+
+
+def city(text):
+    if not text.startswith("city:"):
+        raise ValueError("it does not begin with 'city:'")
+    return {"city": text[5:]}
+
+
+async def test_an_answer_that_is_no_output_is_repaired_once():
+    store, asked, events = InMemoryCheckpointer(), Requests(), Events()
+    bot = agent(["Lisbon!", "city:Lisbon"], asked=asked, parse_output=city)
+    result = await Runner.run(bot, "go", checkpoint=at(store, "r1"), on_event=events)
+    said = "the answer is not the output asked for: it does not begin with 'city:'"
+    assert result.output == {"city": "Lisbon"}
+    assert transcript(result.entries) == [
+        "user:go",
+        "assistant:Lisbon!",
+        f"user:{said}\nAnswer again, with nothing but the output itself.",
+        "assistant:city:Lisbon",
+    ]
+    assert events.of("output.invalid") == [{"step": 1, "message": said}]
+
+
+async def test_a_second_answer_that_is_no_output_fails_the_run():
+    bot = agent(["Lisbon!", "Porto!"], parse_output=city)
+    result = await Runner.outcome(bot, "go")
+    assert result.error is not None
+    assert (result.status, result.error.code, result.steps) == ("failed", "output_invalid", 2)
