@@ -8,12 +8,20 @@ from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
 
-from mutants.planting import MIX_UPS, BadCheckpointer, any_id, forgetful, plant_family, planted, renaming
 from stores.conformance import CheckpointerContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import ToolResultEntry
 from stores.memory import _Run
 from stores.records import CONSTANT_HEAD_FIELDS, RunHead, RunSnapshot, Save, Status, fold
+from tests.contracts.mutants.planting import (
+    MIX_UPS,
+    BadCheckpointer,
+    any_id,
+    forgetful,
+    plant_family,
+    planted,
+    renaming,
+)
 
 METHODS = ("lease", "load", "delete", "request_cancel", "info", "settle", "history", "snapshot")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mutants.checkpointer import HEAD_FIELDS
-from mutants.planting import BadCheckpointer, plant_family, planted
 from stores.conformance import HistoryContract as Contract
 from stores.errors import RunNotFoundError
 from stores.records import RunHead, RunSnapshot, Save, SaveInfo, fold
+from tests.contracts.mutants.checkpointer import HEAD_FIELDS
+from tests.contracts.mutants.planting import BadCheckpointer, plant_family, planted
 
 
 class _Rows(BadCheckpointer):

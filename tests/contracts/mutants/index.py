@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from typing import Any
 
-from mutants.checkpointer import METHODS, BelievesTheRecord, TakesAnyId
-from mutants.lease import CreatesTheRunItLeases
-from mutants.planting import MIX_UPS, BadCheckpointer, plant_family, planted, renaming
 from stores.conformance import RunIndexContract as Contract
 from stores.errors import RunNotFoundError
 from stores.records import RunInfo, Save, Status
+from tests.contracts.mutants.checkpointer import METHODS, BelievesTheRecord, TakesAnyId
+from tests.contracts.mutants.lease import CreatesTheRunItLeases
+from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, plant_family, planted, renaming
 
 _UNUSUAL = {"owner", "damage"}
 

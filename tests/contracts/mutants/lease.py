@@ -6,12 +6,12 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mutants.checkpointer import METHODS, blank_run
-from mutants.planting import MIX_UPS, BadCheckpointer, planted, renaming
 from stores.conformance import LeaseContract as Contract
 from stores.errors import LoviaError, RunLockedError
 from stores.memory import _Lease
 from stores.records import Owner, RunSnapshot, Save, Status
+from tests.contracts.mutants.checkpointer import METHODS, blank_run
+from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, planted, renaming
 
 
 @planted(

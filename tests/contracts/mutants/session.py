@@ -7,13 +7,13 @@ from copy import deepcopy
 from dataclasses import fields
 from typing import Any
 
-from mutants.planting import MIX_UPS, BadSession, any_id, forgetful, plant_family, planted, renaming
 from stores.conformance import SessionContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import Entry, ToolResultEntry
 from stores.errors import LoviaError, SegmentDiffersError, SessionNotFoundError
 from stores.memory import _Conversation
 from stores.records import Segment
+from tests.contracts.mutants.planting import MIX_UPS, BadSession, any_id, forgetful, plant_family, planted, renaming
 
 METHODS = ("segments", "load", "append", "clear", "has_segment")
 

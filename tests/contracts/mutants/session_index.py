@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from mutants.planting import MIX_UPS, BadSession, any_id, planted, renaming
-from mutants.session import METHODS
 from stores.conformance import SessionIndexContract as Contract
 from stores.entries import Entry
 from stores.memory import _Conversation
 from stores.records import Segment, SessionInfo
+from tests.contracts.mutants.planting import MIX_UPS, BadSession, any_id, planted, renaming
+from tests.contracts.mutants.session import METHODS
 
 
 @planted(Contract.test_the_store_is_a_session_index)
