@@ -34,7 +34,7 @@ def visible(value: str) -> str:
 def tool_name(value: str) -> str:
     """What every provider accepts as a tool's name."""
     if not _TOOL_NAME.fullmatch(value):
-        raise bad("must be 1 to 64 letters, digits, _ or -", f"not {describe(value)}")
+        raise bad("must be 1 to 64 letters, digits, _ or -")
     return value
 
 
@@ -99,7 +99,7 @@ def tool_mapping(value: Any) -> Any:
         return value
     if isinstance(kind, str) and kind in later.TOOL_TYPES:
         raise bad(f"{kind} is not there yet in this version of lovia", f"known: {', '.join(_TOOL_TYPES)}", at="type")
-    if isinstance(kind, str):
+    if isinstance(kind, str) and kind != "":
         raise bad(f"{describe(kind)} is not a type of tool", near(kind, _TOOL_TYPES) or "", at="type")
     if "type" in value:
         raise wrong("the name of a type", kind, f"known: {', '.join(_TOOL_TYPES)}", at="type")
