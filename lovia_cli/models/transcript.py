@@ -88,15 +88,17 @@ class WireIds:
 
     def __init__(self) -> None:
         self._given: set[str] = set()
+        self._counts: dict[str, int] = {}
 
     def give(self, stored: str) -> str:
         """The wire id for a call stored under ``stored``: that id itself, when it is legal and new."""
         base = wire_name(stored, "call")
-        name, number = base, 1
+        name, number = base, self._counts.get(base, 1)
         while name in self._given:
             number += 1
             ending = f"_{number}"
             name = base[: MAX_NAME - len(ending)] + ending
+        self._counts[base] = number
         self._given.add(name)
         return name
 
