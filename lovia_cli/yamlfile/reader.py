@@ -147,8 +147,11 @@ def _events(text: str, file: str) -> Iterator[Any]:
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
 
+    last = Mark(1, 1)
     try:
-        yield from YAML(typ="safe", pure=True).parse(text)
+        for event in YAML(typ="safe", pure=True).parse(text):
+            last = Mark(event.end_mark.line + 1, event.end_mark.column + 1)
+            yield event
     except MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(place.line + 1, place.column + 1) if place else None
@@ -159,6 +162,8 @@ def _events(text: str, file: str) -> Iterator[Any]:
         mark = Mark(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
         message = f"the character U+{ord(text[error.position]):04X} is not allowed here"
         raise _refusal(file, mark, message, 'write it as an escape in double quotes, such as "\\e"') from error
+    except (OverflowError, ValueError) as error:  # chr() of an escape; the parser does not say where
+        raise _refusal(file, last, "an escape after here stands for no character", "the last is \\U0010FFFF") from error
 
 
 _OTHER_THAN_TEXT = re.compile(r"~?|null|true|false|[-+]?[0-9]+|[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?")

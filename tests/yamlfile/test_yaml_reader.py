@@ -91,6 +91,8 @@ REFUSED = [
      "but got '<stream end>'"),
     ("a: 1\nb: \x1b[2J\n", 'f.yaml:2:4: the character U+001B is not allowed here '
      '(write it as an escape in double quotes, such as "\\e")'),
+    ('a: 1\nb: "\\U00110000"\n', "f.yaml:2:2: an escape after here stands for no character "
+     "(the last is \\U0010FFFF)"),
     (b"a: 1\nb: caf\xe9\n", "f.yaml:2:7: not valid UTF-8 (save the file as UTF-8)"),
     (b"\xff\xfea\x00", "f.yaml:1:1: not valid UTF-8 (save the file as UTF-8)"),
     (b"a: " + b"x" * MAX_BYTES, "f.yaml: the file is larger than 128 KB (split it, or move long texts out)"),
