@@ -50,8 +50,8 @@ def test_s6_the_result_of_a_cancelled_call_says_so() -> None:
             [call("a", 1, 1), call("b", 1, 2), gone("a", 1, 1), done("b", 1, 2), said("next", 1)],
         ),
         (
-            [call("a", 1, 1), AssistantTextEntry(text="and", step=1), call("b", 2, 1)],
-            [call("a", 1, 1), AssistantTextEntry(text="and", step=1), gone("a", 1, 1), call("b", 2, 1), gone("b", 2, 1)],
+            [call("a", 1, 1), AssistantTextEntry(text="x", step=1), call("b", 2, 1)],
+            [call("a", 1, 1), AssistantTextEntry(text="x", step=1), gone("a", 1, 1), call("b", 2, 1), gone("b", 2, 1)],
         ),
         (  # ids repeat: the place decides, not the id
             [call("x", 1, 1), call("x", 1, 2), done("x", 1, 2)],
