@@ -8,6 +8,7 @@ import time
 from contextlib import AsyncExitStack
 from typing import Any
 
+from lovia_cli.engine.drift import Changes, changes, describe, fingerprint, refuse_drift, refuse_missing_tool
 from lovia_cli.engine.events import Event
 from lovia_cli.engine.finalizing import finalize_run, heal, settle
 from lovia_cli.engine.limits import limits_in_force
@@ -39,8 +40,25 @@ class Execution:
                 found = await open_run(self._order, held)
                 if isinstance(found, Opened):
                     self._run_id = found.journal.run_id
-                    return await self._replay(found) if found.mode == "replay" else await self._execute(found)
+                    drifted = self._check_drift(found)
+                    return await self._replay(found) if found.mode == "replay" else await self._execute(found, drifted)
             await self._prepare(found)
+
+    def _check_drift(self, opened: Opened) -> Changes:
+        """What changed in the agent since the run was saved; raises, with nothing written, what must not go on (Z7)."""
+        if opened.mode != "resume":
+            return {}
+        agent, saved = self._order.agent, opened.journal.head.fingerprint
+        refuse_missing_tool(saved, agent, opened.journal.pending())
+        found = changes(saved, self._fingerprint(opened))
+        policy = self._order.on_drift or agent.on_drift
+        if found and policy == "error":
+            refuse_drift(self._run_id, found)
+        return found if policy == "warn" else {}
+
+    def _fingerprint(self, opened: Opened) -> dict[str, Any]:
+        saved = opened.journal.head.config.get("variables") or {}
+        return fingerprint(self._order.agent, self._order.variables or saved)
 
     async def _prepare(self, found: Heal | Finalise) -> None:
         """What has to be done to the session's earlier runs before the order can be carried out."""
@@ -61,12 +79,15 @@ class Execution:
             error = OutputNotStoredError(str(stored.get("message")), hint=stored.get("hint"))
         return self._finished(opened, error, replayed=True)
 
-    async def _execute(self, opened: Opened) -> RunResult:
+    async def _execute(self, opened: Opened, drifted: Changes) -> RunResult:
         journal = opened.journal
         journal.on_save = self._tell_save
         self._tell_start(opened, replayed=False)
         for code, text in opened.notices:
             self._notice(code, text)
+        if drifted:
+            self._notice("agent_drift", f"the agent has changed since this run was saved: {describe(drifted)}")
+            self._emit("agent.drift", changes=drifted)
         loop = Loop(self._order, journal, opened.conversation, self._emit)
         try:
             async with watched(self._order.stop, opened.lease, self._order.timeout):
@@ -101,6 +122,7 @@ class Execution:
             error=None,
             limits=limits_in_force(self._order.agent.limits, journal.head.limits, self._order.limits),
             config={**journal.head.config, **self._given_config()},
+            fingerprint=self._fingerprint(opened),
         )
 
     def _given_config(self) -> dict[str, Any]:

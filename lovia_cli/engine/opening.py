@@ -14,6 +14,7 @@ from typing import Literal
 from lovia_cli.engine import decisions
 from lovia_cli.engine.conversation import Conversation, snapshot_of_segment
 from lovia_cli.engine.decisions import Notice
+from lovia_cli.engine.drift import fingerprint
 from lovia_cli.engine.inputs import new_inputs
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import limits_in_force
@@ -174,5 +175,6 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opene
         started_at=time.time(),
         limits=limits_in_force(order.agent.limits, {}, order.limits),
         config={"variables": order.variables, **order.config},
+        fingerprint=fingerprint(order.agent, order.variables),
     )
     return Opened(mode="fresh", journal=journal, lease=lease, conversation=conversation, notices=notices)

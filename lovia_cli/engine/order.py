@@ -35,10 +35,13 @@ class RunOrder:
     limits: dict[str, Any] = field(default_factory=dict)
     timeout: float | None = None
     config: dict[str, JSON] = field(default_factory=dict)
+    on_drift: str | None = None
     on_event: Sink = unheard
     stop: StopSwitch = field(default_factory=StopSwitch)
 
     def __post_init__(self) -> None:
+        if self.on_drift not in (None, "warn", "error", "ignore"):
+            raise UserError(f"on_drift is warn, error or ignore, not {self.on_drift!r}")
         if self.session_id is not None:
             check_id(self.session_id, "session id")
             if self.session is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from lovia_cli.agent import Agent
 from lovia_cli.engine.events import Sink
@@ -29,7 +29,8 @@ class RunOptions(TypedDict, total=False):
     without a run id, an unfinished run of the session is taken up, with the input queued to it (K2). ``steer`` is new
     input for an unfinished run that is continued by its id. ``limits`` override the agent's and the saved ones by
     name (`lovia_cli.agent.Limits`); ``timeout`` bounds this call, in seconds; ``deps`` goes to the tools and is never
-    stored. ``variables`` and ``config`` are saved with the run (Z8). ``on_event`` is told what happens; ``stop`` stops
+    stored. ``variables`` and ``config`` are saved with the run (Z8). ``on_drift`` overrides the agent's
+    answer to having changed since an unfinished run was saved (Z7). ``on_event`` is told what happens; ``stop`` stops
     the run from outside.
     """
 
@@ -42,6 +43,7 @@ class RunOptions(TypedDict, total=False):
     limits: dict[str, Any] | None
     timeout: float | None
     config: dict[str, JSON] | None
+    on_drift: Literal["warn", "error", "ignore"] | None
     on_event: Sink | None
     stop: StopSwitch | None
 
