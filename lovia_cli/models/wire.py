@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from lovia_cli.errors import AgentFileError
 from lovia_cli.models.base import Delta, ModelRequest, ModelResponse
-from stores.entries import JSON, Entry, InputEntry
+from lovia_cli.tools.arguments import parse_arguments
+from lovia_cli.tools.base import ToolArgumentsError
+from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry
 from stores.errors import LoviaError
 from stores.records import Usage
 from stores.values import clean_text
+
+Turn = AssistantTextEntry | ReasoningEntry | ToolCallEntry
+"""What a response is made of."""
 
 NO_OUTPUT = "(no output)"
 """What the model reads for a tool that printed nothing; some providers refuse a blank result."""
@@ -53,7 +59,10 @@ class Reader(Protocol):
 class Wire(Protocol):
     """One provider's language, both ways; knows nothing of HTTP."""
 
-    path: str
+    @property
+    def path(self) -> str:
+        """Where to send it, below the base URL."""
+        ...
 
     def body(self, request: ModelRequest, *, stream: bool) -> dict[str, JSON]:
         """The JSON to send."""
@@ -81,6 +90,16 @@ def system_text(request: ModelRequest) -> str:
     """The system prompt and the system inputs as one text: providers take it once, at the front."""
     inputs = [entry.text for entry in request.entries if isinstance(entry, InputEntry) and entry.role == "system"]
     return "\n\n".join(text for text in (request.system or "", *inputs) if text.strip())
+
+
+def checked_settings(settings: dict[str, JSON], reserved: frozenset[str]) -> dict[str, JSON]:
+    """The settings to send: all that have a value. Raises `AgentFileError` for one that is lovia's to decide."""
+    for name in settings:
+        if name in reserved:
+            raise AgentFileError(
+                f"model_settings cannot set {name!r}: lovia does that itself", hint="remove it from model_settings"
+            )
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def own_part(entry: Entry, provider: str) -> dict[str, JSON]:
@@ -119,6 +138,36 @@ def usage_of(
         requests=1,
         unknown=0 if known else 1,
     )
+
+
+def refuse_cut(finish: str | None, entries: Sequence[Turn], *, last_call_shows: bool = True) -> None:
+    """Raise `BadAnswer` for an answer that is not what its ``finish`` says, or that ran out of tokens too early.
+
+    A last call that is cut is known by its arguments, unless they do not show it (``last_call_shows``).
+    """
+    calls = [entry for entry in entries if isinstance(entry, ToolCallEntry)]
+    said = any(isinstance(entry, AssistantTextEntry) and entry.text.strip() for entry in entries)
+    if finish == "error":
+        raise BadAnswer("the provider broke the answer off with an error")
+    if finish == "tool_calls" and not calls and not said:
+        raise BadAnswer("the answer says that it calls tools, but holds no call")
+    if finish != "length":
+        return
+    hint = "raise max_tokens in model_settings"
+    if calls and entries[-1] is calls[-1] and not (last_call_shows and whole_arguments(calls[-1].arguments)):
+        name = calls[-1].name
+        raise BadAnswer(f"the answer ran out of tokens within its call of {name!r}", retryable=False, hint=hint)
+    if not calls and not said:
+        raise BadAnswer("the answer ran out of tokens before it said anything", retryable=False, hint=hint)
+
+
+def whole_arguments(text: str) -> bool:
+    """True when ``text`` is one JSON object to its last brace; no text is not."""
+    try:
+        parse_arguments(text)
+    except ToolArgumentsError:
+        return False
+    return bool(text.strip())
 
 
 _WHOLE = frozenset({"type", "id", "index", "format", "name", "role", "object"})

@@ -1,0 +1,62 @@
+"""OpenAI, and every server that speaks its chat completions: Ollama, vLLM, llama.cpp, OpenRouter."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from lovia_cli.models.openai_wire import OpenAIWire
+from lovia_cli.models.provider import Endpoint, ProviderModel
+from stores.entries import JSON
+
+API_KEY_ENV = "OPENAI_API_KEY"
+
+
+class OpenAIModel(ProviderModel):
+    """The chat model ``name``. With a ``base_url`` it is asked there, and then a key is needed only when named.
+
+    ``settings`` go into each request as they are, under those of the agent. Of the options, see `Endpoint` and
+    `OpenAIWire`.
+    """
+
+    sdk: ClassVar[str] = "openai"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        provider: str = "openai",
+        settings: dict[str, JSON] | None = None,
+        stream: bool = True,
+        timeout: float = 1200.0,
+        read_timeout: float = 300.0,
+        finish_optional: bool = False,
+        native_schema: bool = True,
+        stream_usage: bool = True,
+        replay_extra: bool = True,
+    ) -> None:
+        endpoint = Endpoint(
+            provider=provider,
+            base_url=base_url,
+            api_key_env=api_key_env or API_KEY_ENV,
+            key_needed=base_url is None or api_key_env is not None,
+            stream=stream,
+            timeout=timeout,
+            read_timeout=read_timeout,
+        )
+        wire = OpenAIWire(
+            model=name,
+            provider=provider,
+            settings=settings or {},
+            finish_optional=finish_optional,
+            # OpenAI's newer models know only the new name, most other servers only the old one.
+            max_tokens_field="max_completion_tokens" if base_url is None else "max_tokens",
+            native_schema=native_schema,
+            stream_usage=stream_usage,
+            replay_extra=replay_extra,
+        )
+        super().__init__(name, endpoint, wire)
+
+    def _make_client(self, sdk: Any, options: dict[str, Any]) -> Any:
+        return sdk.AsyncOpenAI(**options)

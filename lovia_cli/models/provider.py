@@ -1,0 +1,116 @@
+"""A model behind a vendor's SDK: a `Wire` says what is sent and read, an `Exchange` sends it."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lovia_cli.errors import CredentialsError
+from lovia_cli.models.base import Delta, ModelRequest
+from lovia_cli.models.client import LoopClient, load_sdk
+from lovia_cli.models.exchange import Exchange
+from lovia_cli.models.faults import Faults
+from lovia_cli.models.wire import BadAnswer, ErrorBody, Wire
+from lovia_cli.tools.arguments import clean_json
+
+CONNECT_TIMEOUT = 20.0
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Endpoint:
+    """Where a model is asked, and how long for.
+
+    ``api_key_env`` names the variable that holds the key; it is read when the model is first asked. ``key_needed``
+    is False where a server may do without one. ``timeout`` bounds a whole request, ``read_timeout`` each wait for
+    the next bytes; both in seconds.
+    """
+
+    provider: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    key_needed: bool = True
+    stream: bool = True
+    timeout: float = 1200.0
+    read_timeout: float = 300.0
+
+    def key(self) -> str:
+        """The key, or an empty text where there is none and none is needed. Raises `CredentialsError`."""
+        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
+        if not key and self.key_needed:
+            raise CredentialsError(
+                f"no key for {self.provider}: the environment variable {self.api_key_env} is not set",
+                hint=f"export {self.api_key_env}=..., or name another variable as api_key_env",
+            )
+        return key
+
+    @property
+    def label(self) -> str:
+        """The provider as messages name it: with its address, where it is not the usual one."""
+        return f"{self.provider} ({self.base_url})" if self.base_url else self.provider
+
+
+class ProviderModel(ABC):
+    """The base of the models behind an SDK. The SDK is loaded, and the key read, when the model is first asked."""
+
+    sdk: ClassVar[str]
+    """The SDK's module, and the extra that installs it."""
+
+    def __init__(self, name: str, endpoint: Endpoint, wire: Wire) -> None:
+        self.name, self.endpoint = name, endpoint
+        self._wire = wire
+        self._client = LoopClient()
+
+    @property
+    def id(self) -> str:
+        return f"{self.endpoint.provider}:{self.name}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    async def aclose(self) -> None:
+        """Close the connections now. They are closed with the event loop in any case."""
+        await self._client.close()
+
+    async def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        """Stream the next turn. Raises `ProviderError` for all that is no complete answer."""
+        exchange = await self._exchange()
+        reader = self._wire.reader()
+        try:
+            body = clean_json(self._wire.body(request, stream=self.endpoint.stream))
+            async with aclosing(exchange.events(self._wire.path, body)) as events:
+                async for event in events:
+                    for delta in reader.feed(event):
+                        yield delta
+            yield reader.response()
+        except (BadAnswer, ErrorBody) as error:
+            raise exchange.error(error) from None
+
+    async def _exchange(self) -> Exchange:
+        endpoint = self.endpoint
+        key = endpoint.key()
+        sdk = await load_sdk(self.sdk, self.sdk)
+        client = await self._client.get(lambda: self._make_client(sdk, self._client_options(key)))
+        faults = Faults(label=endpoint.label, key_env=endpoint.api_key_env if key else None, secret=key)
+        return Exchange(
+            sdk, client, faults, timeout=endpoint.timeout, read_timeout=endpoint.read_timeout, keyless=not key
+        )
+
+    @abstractmethod
+    def _make_client(self, sdk: Any, options: dict[str, Any]) -> Any:
+        """The SDK's async client with these options."""
+
+    def _client_options(self, key: str) -> dict[str, Any]:
+        """What the clients of both SDKs take. Their own retries are off: those end where a stream begins."""
+        import httpx2
+
+        endpoint = self.endpoint
+        return {
+            "api_key": key or "none",
+            "base_url": endpoint.base_url,
+            "max_retries": 0,
+            "timeout": httpx2.Timeout(endpoint.read_timeout, connect=min(CONNECT_TIMEOUT, endpoint.read_timeout)),
+        }
