@@ -1,0 +1,27 @@
+"""``lovia`` and ``python -m lovia_cli``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Carry out the command line and leave at once: a tool's thread that hangs keeps nobody waiting."""
+    try:
+        from lovia_cli.cli.app import main as carry_out
+
+        code = carry_out()
+    except KeyboardInterrupt:
+        code = 130
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # closed, or its reader has gone
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

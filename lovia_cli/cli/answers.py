@@ -1,0 +1,292 @@
+"""What commands return: data with an exit code. How it looks is for ``lovia_cli.render`` to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lovia_cli import exits
+from stores.errors import LoviaError
+
+if TYPE_CHECKING:
+    from lovia_cli.engine.options import RunResult
+    from stores.entries import Entry
+    from stores.records import RunInfo, SaveInfo, Segment, SessionInfo
+
+Row = dict[str, Any]
+
+
+class Answer(Protocol):
+    """``as_json`` is the object of ``-o json``; ``rows`` the lines of ``-o ndjson``, None for a run's events."""
+
+    @property
+    def exit_code(self) -> int: ...
+    def as_json(self) -> Row: ...
+    def rows(self) -> Iterable[Row] | None: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class RunAnswer:
+    """How a run ended, or why a command could not do what it was asked.
+
+    ``go_on`` is the command that resumes the run, where it can be resumed. ``is_run`` is False for the commands
+    that execute none: their failures have the same JSON object, but no events.
+    """
+
+    store: str | None
+    result: RunResult | None = None
+    error: BaseException | None = None
+    run_id: str | None = None
+    session_id: str | None = None
+    agent: str | None = None
+    go_on: str | None = None
+    is_run: bool = True
+
+    @property
+    def exit_code(self) -> int:
+        if self.error is not None:
+            return exits.of_error(self.error)
+        return exits.of_result(self.result) if self.result else exits.Exit.OK
+
+    @property
+    def problem(self) -> LoviaError | None:
+        """What went wrong, if anything did; an error that is none of ours reads as an internal one."""
+        error = self.error or (self.result.error if self.result else None)
+        if error is None or isinstance(error, LoviaError):
+            return error
+        if isinstance(error, KeyboardInterrupt):
+            return LoviaError("stopped by SIGINT")
+        text = f"{type(error).__name__}: {error}"
+        return InternalError(f"internal error: {text}", hint="run it again with --debug, and report what it prints")
+
+    def as_json(self) -> Row:
+        result, problem = self.result, self.problem
+        error = problem.as_json() if problem else None
+        if error and self.go_on:
+            error["hint"] = error["hint"] or f"go on with: {self.go_on}"
+        head = result.snapshot.head if result and result.snapshot else None
+        return {
+            "v": 1,
+            "run_id": result.run_id if result else self.run_id,
+            "session_id": result.session_id if result else self.session_id,
+            "status": result.status if result else None,
+            "exit_code": self.exit_code,
+            "output": result.output if result else None,
+            "error": error,
+            "approvals": result.approvals if result else [],
+            "steps": result.steps if result else None,
+            "usage": result.usage.as_json() if result else None,
+            "cost_usd": result.cost_usd if result else None,
+            "model": (result.model or None) if result else None,
+            "agent": (result.final_agent or self.agent) if result else self.agent,
+            "replayed": bool(result and result.replayed),
+            "input_ignored": bool(result and result.input_ignored),
+            "forked_from": head.parent if head else None,
+            "store": self.store,
+        }
+
+    def rows(self) -> Iterable[Row] | None:
+        return None if self.is_run else [self.as_json()]
+
+
+class InternalError(LoviaError):
+    """A mistake of ours."""
+
+    code = "internal"
+
+
+@dataclass(slots=True, kw_only=True)
+class Overview:
+    """Every run and session of the store, newest activity first."""
+
+    store: str
+    runs: list[RunInfo]
+    sessions: list[SessionInfo]
+    exit_code: int = exits.Exit.OK
+
+    def keep(self, number: int) -> None:
+        """Only the newest ``number`` of all."""
+        newest = {(row["kind"], row.get("run_id"), row["session_id"]) for row in list(self.rows())[:number]}
+        self.runs = [run for run in self.runs if ("run", run.run_id, run.session_id) in newest]
+        self.sessions = [session for session in self.sessions if ("session", None, session.session_id) in newest]
+
+    def as_json(self) -> Row:
+        return {
+            "v": 1,
+            "store": self.store,
+            "runs": [run_row(run) for run in self.runs],
+            "sessions": [session_row(session) for session in self.sessions],
+        }
+
+    def rows(self) -> Iterable[Row]:
+        rows = [{"v": 1, "kind": "run", **run_row(run)} for run in self.runs]
+        rows += [{"v": 1, "kind": "session", **session_row(session)} for session in self.sessions]
+        return sorted(rows, key=lambda row: -(row["updated_at"] or 0))
+
+
+@dataclass(slots=True, kw_only=True)
+class RunHistory:
+    """The saves of one run, newest first (H1)."""
+
+    store: str
+    run: RunInfo
+    saves: list[SaveInfo]
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        return {"v": 1, "store": self.store, "kind": "run", **run_row(self.run), "saves": list(self._saves())}
+
+    def rows(self) -> Iterable[Row]:
+        return [{"v": 1, "kind": "save", "run_id": self.run.run_id, **save} for save in self._saves()]
+
+    def _saves(self) -> Iterable[Row]:
+        for save in self.saves:
+            yield {
+                "save": save.number,
+                "step": save.step,
+                "at": save.at,
+                "status": save.status,
+                "event": save.event,
+                "entries": save.entries,
+                "info": save.info,
+            }
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionHistory:
+    """The segments of one session, oldest first, and its unfinished runs. ``first`` is the number of the first."""
+
+    store: str
+    session_id: str
+    segments: list[Segment]
+    unfinished: list[RunInfo]
+    first: int = 1
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        return {
+            "v": 1,
+            "store": self.store,
+            "kind": "session",
+            "session_id": self.session_id,
+            "segments": [self._row(number, segment) for number, segment in enumerate(self.segments, self.first)],
+            "unfinished": [run_row(run) for run in self.unfinished],
+        }
+
+    def rows(self) -> Iterable[Row]:
+        common = {"v": 1, "session_id": self.session_id}
+        for number, segment in enumerate(self.segments, self.first):
+            yield {**common, "kind": "segment", **self._row(number, segment)}
+        for run in self.unfinished:
+            yield {**common, "kind": "unfinished", **run_row(run)}
+
+    def _row(self, number: int, segment: Segment) -> Row:
+        return {"n": number, "run_id": segment.run_id, "entries": len(segment.entries), "meta": segment.meta}
+
+
+@dataclass(slots=True, kw_only=True)
+class Item:
+    """One entry of a transcript: ``n`` counts from 1 in the flat view, ``run_id`` is the run it belongs to."""
+
+    n: int
+    run_id: str
+    entry: Entry
+
+    def as_json(self) -> Row:
+        from stores.entries import entry_to_json
+
+        return {"n": self.n, "run_id": self.run_id, **entry_to_json(self.entry)}
+
+
+@dataclass(slots=True, kw_only=True)
+class Transcript:
+    """What `lovia show` found: a run's entries by step, or a session's, numbered flat (M3).
+
+    ``whole`` is False when only a part was asked for. ``raw`` asks for the stored form of each entry.
+    """
+
+    store: str
+    items: list[Item]
+    run: RunInfo | None = None
+    session_id: str | None = None
+    output: Any = None
+    error: Row | None = None
+    whole: bool = True
+    raw: bool = False
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        of = run_row(self.run) if self.run else {"session_id": self.session_id}
+        kind = "run" if self.run else "session"
+        entries = [item.as_json() for item in self.items]
+        out = {"v": 1, "store": self.store, "kind": kind, **of, "entries": entries}
+        return {**out, "output": self.output, "error": self.error} if self.run else out
+
+    def rows(self) -> Iterable[Row]:
+        return ({"v": 1, "kind": "entry", **item.as_json()} for item in self.items)
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """One sentence about what was done, and the same as data."""
+
+    message: str
+    data: Row = field(default_factory=dict)
+    to_stderr: bool = False
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        return {"v": 1, "exit_code": self.exit_code, **self.data}
+
+    def rows(self) -> Iterable[Row]:
+        return [self.as_json()]
+
+
+@dataclass(slots=True, kw_only=True)
+class Checked:
+    """What was checked, file by file or record by record: ``findings`` says what is wrong, ``done`` what was mended."""
+
+    summary: str
+    findings: list[Row]
+    data: Row = field(default_factory=dict)
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        return {"v": 1, "exit_code": self.exit_code, **self.data, "findings": self.findings}
+
+    def rows(self) -> Iterable[Row]:
+        yield from ({"v": 1, "kind": "finding", **finding} for finding in self.findings)
+        yield {"v": 1, "kind": "summary", "exit_code": self.exit_code, **self.data}
+
+
+def run_row(run: RunInfo) -> Row:
+    """A run's line of a listing. ``owner`` is there only while the run is being executed."""
+    owner = run.owner
+    return {
+        "run_id": run.run_id,
+        "session_id": run.session_id,
+        "status": run.status,
+        "agent": run.agent,
+        "steps": run.steps,
+        "save": run.save,
+        "started_at": run.started_at,
+        "updated_at": run.updated_at,
+        "stop": run.stop,
+        "error": run.error,
+        "forked_from": run.parent,
+        "approvals": run.open_approvals,
+        "owner": {"pid": owner.pid, "host": owner.host, "since": owner.since} if owner else None,
+        "damage": run.damage,
+    }
+
+
+def session_row(session: SessionInfo) -> Row:
+    """A session's line of a listing."""
+    return {
+        "session_id": session.session_id,
+        "segments": session.segments,
+        "entries": session.entries,
+        "updated_at": session.updated_at,
+        "damage": session.damage,
+    }

@@ -1,0 +1,123 @@
+"""What `run` and `resume` have in common: the job they make of their options, and carrying it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lovia_cli.cli.answers import RunAnswer
+from lovia_cli.cli.options import Call
+from lovia_cli.errors import UserError
+from lovia_cli.wiring import Stores
+
+if TYPE_CHECKING:
+    from lovia_cli.engine.options import IfRunExists
+
+Variables = Annotated[
+    list[str] | None, typer.Option("--var", "-p", metavar="K=V", help="A value for a parameter of the agent file.")
+]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help="Another model, such as scripted:FILE.")
+]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="At most so many steps, all in all.")]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=N", help="Another limit of the agent file, such as max_tool_calls=80."),
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="S", help="Stop after so many seconds; the run can be resumed.")
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One run to execute. ``variables`` and ``model`` are what holds for it: given now, else saved with it."""
+
+    input: str = ""
+    steer: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    if_run_exists: IfRunExists = "resume"
+    variables: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+
+
+async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> RunAnswer:
+    """Execute the job with the agent of ``agent_file``, under our signal handlers."""
+    from lovia_cli.cli.driving import signals_stop
+    from lovia_cli.cli.resuming import command_that_goes_on
+    from lovia_cli.engine.options import CheckpointOptions, StopSwitch
+    from lovia_cli.engine.runner import Runner
+    from lovia_cli.wiring import load_agent
+
+    agent = load_agent(agent_file, variables=job.variables, model=job.model)
+    stop = StopSwitch()
+    with signals_stop(stop):
+        result = await Runner.outcome(
+            agent,
+            job.input,
+            session=stores.sessions,
+            session_id=job.session_id,
+            checkpoint=CheckpointOptions(stores.runs, run_id=job.run_id, if_run_exists=job.if_run_exists),
+            steer=job.steer,
+            variables=job.variables,
+            limits=job.limits,
+            timeout=job.timeout,
+            config={"agent_file": str(agent_file), "model": job.model},
+            on_event=call.watch,
+            stop=stop,
+        )
+    return RunAnswer(
+        store=str(stores.location),
+        result=result,
+        agent=agent.name,
+        go_on=await command_that_goes_on(result, stores),
+    )
+
+
+def variables_given(pairs: list[str] | None) -> dict[str, Any]:
+    """``K=V`` as a mapping; the value is text, which the agent file's parameter types."""
+    return dict(_pair(pair, "--var") for pair in pairs or ())
+
+
+def limits_given(max_steps: int | None, pairs: list[str] | None) -> dict[str, Any]:
+    """The limits that are overridden now, by name."""
+    limits: dict[str, Any] = {}
+    for name, text in (_pair(pair, "--limit") for pair in pairs or ()):
+        try:
+            limits[name] = float(text) if name in ("max_seconds", "max_cost_usd") else int(text)
+        except ValueError:
+            raise UserError(f"--limit {name} is no number: {text!r}", hint=f"write: --limit {name}=100") from None
+        if not limits[name] > 0:
+            raise UserError(f"--limit {name} must be above 0", hint=f"write: --limit {name}=100")
+    if max_steps is not None:
+        if max_steps < 1:
+            raise UserError("--max-steps must be at least 1", hint="write: --max-steps 50")
+        limits["max_steps"] = max_steps
+    return limits
+
+
+def timeout_given(seconds: float | None) -> float | None:
+    """``--timeout``, checked."""
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise UserError("--timeout must be a number of seconds above 0", hint="write: --timeout 60")
+    return seconds
+
+
+def model_given(models: list[str] | None) -> str | None:
+    """``--model``; the last one wins. A script named from here means the same from anywhere later."""
+    from lovia_cli.wiring import absolute_model
+
+    return absolute_model(models[-1], Path.cwd()) if models else None
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UserError(f"{option} wants NAME=VALUE, not {text!r}", hint=f"write: {option} NAME=VALUE")
+    return name, value

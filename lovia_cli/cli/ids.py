@@ -1,0 +1,118 @@
+"""Which record an id on the command line means (the last paragraph of the contract's section H)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, UserError
+from lovia_cli.wiring import Stores
+from stores.ids import check_id
+from stores.records import RunInfo, Segment, Status
+
+Kind = Literal["run", "session"]
+
+
+@dataclass(slots=True, frozen=True)
+class Meant:
+    """A run to go on with, and the config it was started with. Of some only the segment is left."""
+
+    run_id: str
+    session_id: str | None
+    config: Any
+
+    @staticmethod
+    def of(info: RunInfo) -> Meant:
+        return Meant(info.run_id, info.session_id, info.config)
+
+
+@dataclass(slots=True, frozen=True)
+class Thing:
+    """A record itself: a run, or a session with its segments and its unfinished runs, updated last first."""
+
+    run: RunInfo | None = None
+    session_id: str = ""
+    segments: list[Segment] = field(default_factory=list)
+    unfinished: list[RunInfo] = field(default_factory=list)
+
+
+def split(given: str) -> tuple[Kind | None, str]:
+    """The prefix ``run:`` or ``session:``, if there is one, and the id, checked."""
+    for kind in ("run", "session"):
+        if given.startswith(f"{kind}:"):
+            return kind, check_id(given.removeprefix(f"{kind}:"), f"{kind} id")
+    return None, check_id(given, "id")
+
+
+async def run_meant(stores: Stores, given: str) -> Meant:
+    """The run that ``given`` names: a run, else a session's unfinished run updated last, else its last.
+
+    When it names both and they lead to different runs, that is an error; so is nothing at all.
+    """
+    kind, name = split(given)
+    run = await stores.runs.info(name) if kind != "session" else None
+    by_run = Meant.of(run) if run else None
+    by_session = await _run_of_session(stores, name) if kind != "run" else None
+    if by_run and by_session and by_run.run_id != by_session.run_id:
+        raise _ambiguous(name, f"its run {by_session.run_id!r} is another")
+    meant = by_run or by_session
+    if meant is None:
+        raise await not_found(stores, kind, name)
+    return meant
+
+
+async def thing_meant(stores: Stores, given: str) -> Thing:
+    """The run or the session itself; when both exist, that is an error."""
+    kind, name = split(given)
+    run = await stores.runs.info(name) if kind != "session" else None
+    session = await session_named(stores, name) if kind != "run" else None
+    if run and session:
+        raise _ambiguous(name, "both exist")
+    if run:
+        return Thing(run=run)
+    if session:
+        return session
+    raise await not_found(stores, kind, name)
+
+
+async def session_named(stores: Stores, name: str) -> Thing | None:
+    """The session ``name``; it exists as soon as a run has been started in it.
+
+    A completed run whose segment a crash has kept from the session counts as unfinished: going on heals it (R7).
+    """
+    segments = await stores.sessions.segments(name)
+    finished = {segment.run_id for segment in segments}
+    runs = [run for run in await stores.runs.runs() if run.session_id == name and run.run_id not in finished]
+    if not segments and not runs:
+        return None
+    unfinished = sorted(runs, key=lambda run: run.status == Status.COMPLETED)
+    return Thing(session_id=name, segments=segments, unfinished=unfinished)
+
+
+async def _run_of_session(stores: Stores, name: str) -> Meant | None:
+    session = await session_named(stores, name)
+    if session is None:
+        return None
+    if session.unfinished:
+        return Meant.of(session.unfinished[0])
+    last = session.segments[-1]
+    info, run = await stores.runs.info(last.run_id), last.meta.get("run")
+    return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
+
+
+def _ambiguous(name: str, why: str) -> UserError:
+    return UserError(f"{name!r} names a run and a session, and {why}", hint=f"say which: run:{name} or session:{name}")
+
+
+async def not_found(stores: Stores, kind: Kind | None, name: str) -> UserError:
+    """The error for an id that nothing has, with those that look like it."""
+    from difflib import get_close_matches
+
+    runs = [run.run_id for run in await stores.runs.runs()] if kind != "session" else []
+    sessions = [session.session_id for session in await stores.sessions.sessions()] if kind != "run" else []
+    near = get_close_matches(name, [*runs, *sessions], n=3, cutoff=0.6)
+    hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
+    hint += "List them with: lovia history" if hint else "list them with: lovia history"
+    error = SessionNotFoundError if kind == "session" else RunNotFoundError
+    what = kind or "run or session"
+    return error(f"no {what} {name!r}", where=str(stores.location), hint=hint)

@@ -1,0 +1,132 @@
+"""The global options, before or after the verb: one decorator gives them to every command."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lovia_cli.settings import STORE_NAME, Output, Settings, StoreLocation, choose_output, locate_store
+
+if TYPE_CHECKING:
+    from lovia_cli.cli.answers import Answer
+    from lovia_cli.engine.events import Event
+    from lovia_cli.render.streams import Streams
+    from lovia_cli.render.view import View
+
+
+@dataclass(slots=True)
+class Call:
+    """One command under way: what it may look at, and whom it tells.
+
+    ``given`` collects the global options from both sides of the verb; the later one wins. `settings` decides.
+    ``run_id`` and ``session_id`` are those that the command is about, as far as it knows.
+    """
+
+    streams: Streams
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    given: dict[str, Any] = field(default_factory=dict)
+    verb: str = ""
+    run_id: str | None = None
+    session_id: str | None = None
+    _settings: Settings | None = None
+    _view: View | None = None
+
+    def add(self, values: dict[str, Any]) -> None:
+        """Note the global options that were given here."""
+        for name, value in values.items():
+            if value not in (None, False, 0):
+                self.given[name] = value
+
+    @property
+    def is_settled(self) -> bool:
+        """True once the options have been read and make sense."""
+        return self._settings is not None
+
+    @property
+    def settings(self) -> Settings:
+        """The options, decided: flag before environment before default. Raises `UserError`."""
+        if self._settings is None:
+            self._settings = Settings(
+                store=locate_store(self.given.get("store"), self.environ, Path.cwd()),
+                output=choose_output(self.given.get("output"), "json" in self.given, self.environ),
+                quiet="quiet" in self.given,
+                verbose=self.given.get("verbose", 0),
+                color=not (self.given.get("no_color") or self.environ.get("NO_COLOR")),
+                debug="debug" in self.given,
+            )
+        return self._settings
+
+    def view(self) -> View:
+        """Where everything goes that is to be seen."""
+        if self._view is None:
+            from lovia_cli.render.view import View
+
+            self._view = View(self.streams, self.settings)
+        return self._view
+
+    def presume(self, output: Output) -> None:
+        """The options could not be read, or make no sense: the refusal is printed as ``output`` all the same."""
+        if self._settings is None:
+            self._settings = Settings(store=StoreLocation(Path(STORE_NAME), "default"), output=output)
+
+    def executes(self, run_id: str | None, session_id: str | None) -> None:
+        """A run is going to be executed, by these ids if any: from now on stdout is ours alone."""
+        self.run_id, self.session_id = run_id, session_id
+        self.streams.take()
+
+    def watch(self, event: Event) -> None:
+        """The sink for a run's events."""
+        self.view().event(event)
+
+    def finish(self, answer: Answer) -> None:
+        """Print what the command returned."""
+        self.view().finish(answer)
+
+
+def global_options(
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="PATH|URL", help="Where runs and sessions are kept. [LOVIA_STORE]")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="text|json|ndjson", help="How to print. [LOVIA_OUTPUT]")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Short for --output json.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what is wrong.")] = False,
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; -vv says most.")] = 0,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colour. [NO_COLOR]")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """The signature that `with_globals` adds; never called."""
+
+
+_GLOBALS = inspect.signature(global_options, eval_str=True)
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def with_globals(function: Callable[..., Answer], *, is_verb: bool = True) -> Callable[..., Answer]:
+    """``function(call, ...)`` as a typer command: its own options and the global ones, which end up in ``call``.
+
+    What stands before the verb decides nothing yet: the verb may say otherwise.
+    """
+    own = inspect.signature(function, eval_str=True)
+
+    @functools.wraps(function)
+    def command(*, context: typer.Context, **values: Any) -> Answer:
+        call: Call = context.obj
+        call.add({name: values.pop(name) for name in _GLOBALS.parameters})
+        if is_verb:
+            call.settings  # noqa: B018 - refuse wrong options before the command looks at anything
+        return function(call, **values)
+
+    _, *options = own.parameters.values()
+    merged = [_CONTEXT, *(option.replace(kind=_CONTEXT.kind) for option in (*options, *_GLOBALS.parameters.values()))]
+    command.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined] # typer reads it
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
+    return command

@@ -1,0 +1,74 @@
+"""``lovia resume``: an unfinished run goes on where it stands; a completed one is replayed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lovia_cli.cli.agents import Saved, agent_of_run
+from lovia_cli.cli.answers import Answer
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.execute import (
+    Job,
+    Limits,
+    MaxSteps,
+    Models,
+    Timeout,
+    Variables,
+    carry_out,
+    limits_given,
+    model_given,
+    timeout_given,
+    variables_given,
+)
+from lovia_cli.cli.ids import run_meant, split
+from lovia_cli.cli.options import Call
+from lovia_cli.cli.resuming import id_words
+from lovia_cli.wiring import open_stores
+
+
+def resume(
+    call: Call,
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or a session: then its unfinished run.")],
+    input: Annotated[
+        str | None, typer.Option("--input", "-i", metavar="TEXT", help="Say something to the run before it goes on.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="FILE", help="The agent file, where it has moved.")
+    ] = None,
+    var: Variables = None,
+    model: Models = None,
+    max_steps: MaxSteps = None,
+    limit: Limits = None,
+    timeout: Timeout = None,
+) -> Answer:
+    """Go on with a run that was stopped, with the agent, variables and model it was started with.
+
+    Recorded results and responses are kept: no tool that has answered runs again, and no response is paid twice.
+    Never reads stdin.
+    """
+    call.executes(split(name)[1] if split(name)[0] != "session" else None, None)
+    job = Job(
+        steer=input or None,
+        variables=variables_given(var),
+        model=model_given(model),
+        limits=limits_given(max_steps, limit),
+        timeout=timeout_given(timeout),
+    )
+    return drive(_go(call, job, name, agent))
+
+
+COMMAND = resume
+
+
+async def _go(call: Call, job: Job, name: str, agent: str | None) -> Answer:
+    stores = open_stores(call.settings.store)
+    meant = await run_meant(stores, name)
+    call.executes(meant.run_id, meant.session_id)
+    saved = Saved.of(meant.config)
+    file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {id_words(name)}")
+    job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"
+    job.variables = {**saved.variables, **job.variables}
+    job.model = job.model or saved.model
+    return await carry_out(call, stores, job, file)

@@ -1,0 +1,53 @@
+"""The command that lets a stopped run go on, ready to be pasted into a shell."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from lovia_cli.cli.ids import session_named
+from lovia_cli.errors import LoviaError
+from lovia_cli.render.terminal import quoted
+from lovia_cli.settings import StoreLocation
+from lovia_cli.wiring import Stores
+
+if TYPE_CHECKING:
+    from lovia_cli.engine.options import RunResult
+
+
+async def command_that_goes_on(result: RunResult, stores: Stores) -> str | None:
+    """``lovia resume RUN`` with the store and the higher limit it needs; None for a run that is completed."""
+    if result.status == "completed" or not stores.location.exists:
+        return None
+    try:
+        words = ["lovia", "resume", *store_option(stores.location), *_higher_limit(result)]
+        return " ".join([*words, await _id_words(result.run_id, stores)])
+    except LoviaError:
+        return None  # a store that cannot be read has been told of already
+
+
+def store_option(location: StoreLocation) -> list[str]:
+    """``--store`` where the same shell would not find the store by itself."""
+    return ["--store", quoted(location.given)] if location.origin == "flag" else []
+
+
+def id_words(word: str) -> str:
+    """An id as the last words of a command line: quoted, and never taken for an option."""
+    return f"-- {quoted(word)}" if word.startswith("-") else quoted(word)
+
+
+async def _id_words(run_id: str, stores: Stores) -> str:
+    """The run's id, with its prefix where a session has the same one or the id itself looks prefixed."""
+    plain = not run_id.startswith(("run:", "session:")) and await session_named(stores, run_id) is None
+    return id_words(run_id if plain else f"run:{run_id}")
+
+
+def _higher_limit(result: RunResult) -> list[str]:
+    """The option that raises the limit that was reached: to twice its value, or what more is used up."""
+    stop = result.stop or {}
+    if stop.get("reason") != "limit":
+        return []
+    name, value = str(stop.get("limit")), float(stop.get("value") or 0)
+    higher = max(2 * value, math.ceil(float(stop.get("used") or 0)) + 1)
+    number = str(math.ceil(higher)) if higher >= 1 else f"{higher:g}"
+    return ["--max-steps", number] if name == "max_steps" else ["--limit", f"{name}={number}"]

@@ -1,0 +1,127 @@
+"""``lovia run``: an agent on an input, saved at every step."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from lovia_cli.cli.agents import find_agent, is_agent_file, saved_for_run
+from lovia_cli.cli.answers import Answer
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.execute import (
+    Job,
+    Limits,
+    MaxSteps,
+    Models,
+    Timeout,
+    Variables,
+    carry_out,
+    limits_given,
+    model_given,
+    timeout_given,
+    variables_given,
+)
+from lovia_cli.cli.options import Call
+from lovia_cli.errors import UserError
+from lovia_cli.wiring import open_stores
+from stores.ids import check_id
+
+if TYPE_CHECKING:
+    from lovia_cli.engine.options import IfRunExists
+
+_POLICIES = ("resume", "restart", "fail", "resume-only")
+
+
+def run(
+    call: Call,
+    first: Annotated[str | None, typer.Argument(metavar="[AGENT.yaml]", help="The agent file.")] = None,
+    second: Annotated[str | None, typer.Argument(metavar="[INPUT|-]", help="What to do; - reads stdin.")] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", metavar="ID", help="The conversation this belongs to.")
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run-id", metavar="ID", help="The run's id; the same again goes on or replays.")
+    ] = None,
+    if_run_exists: Annotated[
+        str | None, typer.Option("--if-run-exists", metavar="|".join(_POLICIES), help="What --run-id means then.")
+    ] = None,
+    var: Variables = None,
+    model: Models = None,
+    max_steps: MaxSteps = None,
+    limit: Limits = None,
+    timeout: Timeout = None,
+) -> Answer:
+    """Run an agent; in a session, go on with what is unfinished there.
+
+    An argument that ends in .yaml is the agent file, the other one the input. Without an agent file: $LOVIA_AGENT,
+    else the file the session last ran with, else agent.yaml. Without an input: what is piped in.
+    """
+    call.executes(run_id, session)
+    agent_file, text = _arguments(first, second)
+    job = Job(
+        session_id=session if session is None else check_id(session, "session id"),
+        run_id=run_id if run_id is None else check_id(run_id, "run id"),
+        if_run_exists=_policy(if_run_exists, run_id),
+        variables=variables_given(var),
+        model=model_given(model),
+        limits=limits_given(max_steps, limit),
+        timeout=timeout_given(timeout),
+        input=_input(text),
+    )
+    return drive(_go(call, job, agent_file))
+
+
+COMMAND = run
+
+
+async def _go(call: Call, job: Job, agent_file: str | None) -> Answer:
+    """Complete the job with what the run, or its session, was started with (Z8)."""
+    stores = open_stores(call.settings.store)
+    fresh = job.if_run_exists == "restart"
+    own, last = await saved_for_run(stores, None if fresh else job.run_id, job.session_id)
+    file = find_agent(agent_file, last, stores, call.environ)
+    earlier = own if own.agent_file or str(file) != last.agent_file else last
+    job = replace(job, variables={**earlier.variables, **job.variables}, model=job.model or own.model)
+    return await carry_out(call, stores, job, file)
+
+
+def _arguments(first: str | None, second: str | None) -> tuple[str | None, str | None]:
+    """Which of the two is the agent file, and which the input."""
+    if first is not None and is_agent_file(first):
+        return first, second
+    if second is not None and is_agent_file(second):
+        return second, first
+    if second is not None:
+        raise UserError(
+            f"two inputs given, and neither is an agent file: {first!r}, {second!r}",
+            hint="put the input in quotes; an agent file ends in .yaml or .yml",
+        )
+    return None, first
+
+
+def _policy(given: str | None, run_id: str | None) -> IfRunExists:
+    if given is None:
+        return "resume"
+    if given not in _POLICIES:
+        raise UserError(f"unknown --if-run-exists {given!r}", hint="use one of: " + ", ".join(_POLICIES))
+    if run_id is None:
+        raise UserError("--if-run-exists needs a run id", hint="name the run: --run-id ID")
+    return cast("IfRunExists", given.replace("-", "_"))
+
+
+def _input(given: str | None) -> str:
+    """The input given, or what stdin holds: for ``-``, and where none is given and stdin is no terminal."""
+    if given not in (None, "-"):
+        return given or ""
+    if sys.stdin is None or (given is None and sys.stdin.isatty()):
+        raise UserError("no input given", hint='give one: lovia run AGENT.yaml "what to do"')
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"stdin is not valid UTF-8, from byte {error.start}", hint="pass UTF-8 text") from error
+    except OSError as error:
+        raise UserError(f"stdin cannot be read: {error.strerror}", hint="give the input as an argument") from error
+    return text.removesuffix("\n").removesuffix("\r")

@@ -1,0 +1,1 @@
+"""The one place that prints: text for people, json and ndjson for scripts."""

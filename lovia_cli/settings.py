@@ -1,0 +1,90 @@
+"""Where the store is and how to print: flag before environment before default, decided in one place."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stores.errors import UserError
+
+Output = Literal["text", "json", "ndjson"]
+Origin = Literal["flag", "env", "found", "default"]
+
+STORE_NAME = ".lovia"
+OUTPUTS: tuple[Output, ...] = ("text", "json", "ndjson")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+]+):(.*)", re.DOTALL)
+
+
+@dataclass(slots=True, frozen=True)
+class StoreLocation:
+    """A store that may or may not be there yet. ``origin`` is what named it; ``given`` is what was written."""
+
+    path: Path
+    origin: Origin
+    given: str = ""
+
+    @property
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Settings:
+    """The global options of one command, decided."""
+
+    store: StoreLocation
+    output: Output = "text"
+    quiet: bool = False
+    verbose: int = 0
+    color: bool = True
+    debug: bool = False
+
+
+def locate_store(flag: str | None, environ: Mapping[str, str], cwd: Path) -> StoreLocation:
+    """``--store`` > ``LOVIA_STORE`` > the nearest ``.lovia`` upward > ``./.lovia``. Looks, and creates nothing."""
+    if flag is not None:
+        return StoreLocation(_store_path(flag, "--store", cwd), "flag", flag)
+    if named := environ.get("LOVIA_STORE"):
+        return StoreLocation(_store_path(named, "LOVIA_STORE", cwd), "env", named)
+    for folder in (cwd, *cwd.parents):
+        if (folder / STORE_NAME).is_dir():
+            return StoreLocation(folder / STORE_NAME, "found")
+    return StoreLocation(cwd / STORE_NAME, "default")
+
+
+def _store_path(value: str, source: str, cwd: Path) -> Path:
+    """The folder that a path or a ``file:`` URL names."""
+    match = _SCHEME.fullmatch(value)
+    scheme, rest = match.groups() if match else ("file", value)
+    if scheme in ("sqlite", "postgresql", "postgres"):
+        raise UserError(
+            f"{scheme} stores are not there yet", where=f"{source} {value}", hint="use a folder: --store .lovia"
+        )
+    if scheme != "file":
+        raise UserError(f"unknown kind of store {scheme!r}", where=f"{source} {value}", hint="use PATH or file:PATH")
+    if rest.startswith("//"):  # file:///path, as other tools write it; file://host/path has no meaning here
+        rest = rest.removeprefix("//")
+    if not rest.strip() or "\0" in rest:
+        raise UserError("the store's path is empty or no path", where=source, hint="use PATH or file:PATH")
+    return Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
+
+
+def choose_output(flag: str | None, json_flag: bool, environ: Mapping[str, str]) -> Output:
+    """``--json`` and ``-o`` before ``LOVIA_OUTPUT``; an unknown word is a usage error that names its source."""
+    source, value = ("--output", flag) if flag is not None else ("LOVIA_OUTPUT", environ.get("LOVIA_OUTPUT") or None)
+    if json_flag:
+        if flag not in (None, "json"):
+            raise UserError(f"--json and --output {flag} contradict each other", hint="give one of them")
+        return "json"
+    if value is None:
+        return "text"
+    if value not in OUTPUTS:
+        raise UserError(f"unknown output {value!r}", where=source, hint="use one of: " + ", ".join(OUTPUTS))
+    return value

@@ -1,0 +1,81 @@
+"""The only place that names concrete stores and models: from settings and files to the parts the engine runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stores.protocols import Checkpointer, History, RunIndex, Session, SessionIndex
+
+if TYPE_CHECKING:
+    from lovia_cli.agent import Agent
+    from lovia_cli.models.base import Model
+    from lovia_cli.models.spec import ModelFactory, ModelSpec
+    from lovia_cli.settings import StoreLocation
+
+
+class RunStore(Checkpointer, RunIndex, History, Protocol):
+    """What the command line asks of a store of runs: all there is."""
+
+
+class SessionStore(Session, SessionIndex, Protocol):
+    """What the command line asks of a store of sessions."""
+
+
+@dataclass(slots=True, frozen=True)
+class Stores:
+    """The runs and the sessions of one place. Opening creates nothing; the first save does."""
+
+    location: StoreLocation
+    runs: RunStore
+    sessions: SessionStore
+
+
+def open_stores(location: StoreLocation) -> Stores:
+    """The stores at ``location``, there or not."""
+    from stores.file import FileCheckpointer, FileSession
+
+    return Stores(location, FileCheckpointer(location.path), FileSession(location.path))
+
+
+def model_factories() -> dict[str, ModelFactory]:
+    """The providers by the name that stands before the colon; each loads its library when it is first asked."""
+    return {"scripted": _scripted}
+
+
+def _scripted(spec: ModelSpec, folder: Path) -> Model:
+    from lovia_cli.models.scripted import ScriptedModel
+
+    return ScriptedModel.from_file(spec.name, base_dir=folder)
+
+
+def load_agent(path: Path, *, variables: Mapping[str, Any] | None = None, model: str | None = None) -> Agent:
+    """The agent of the file at ``path``, with its variables checked. Raises `AgentFileError` with all problems.
+
+    ``model`` takes the place of the file's, as ``provider:name``.
+    """
+    from lovia_cli.agentfile import build_agent, load_agent_file
+    from lovia_cli.models.spec import ModelSpec
+
+    instead = ModelSpec.parse(model) if model is not None else None
+    return build_agent(load_agent_file(path), models=model_factories(), model=instead, variables=variables or {})
+
+
+def check_agent(path: Path) -> None:
+    """Raise `AgentFileError` with all that is wrong with the file at ``path``.
+
+    Its tools' modules are imported; variables and the environment are left for the run to give.
+    """
+    from lovia_cli.agentfile import build_agent, load_agent_file
+
+    spec = load_agent_file(path)
+    build_agent(spec, models=model_factories(), environ=dict.fromkeys(spec.environment_names(), ""))
+
+
+def absolute_model(model: str, folder: Path) -> str:
+    """``--model`` so that it means the same from anywhere: a script's path, given from ``folder``, becomes absolute."""
+    provider, colon, name = model.partition(":")
+    place = folder / name
+    return f"{provider}:{place.resolve()}" if provider == "scripted" and colon and place.is_file() else model
