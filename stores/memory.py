@@ -1,7 +1,7 @@
 """Stores that live no longer than their object: for tests, and for conversations that nobody keeps.
 
-They are also the shortest example of what a store is; every contract test runs on them. Both belong to one
-event loop at a time. What goes in and what comes out is copied (S4).
+They are also the shortest example of what a store is. What goes in is kept in its stored form, so that a run
+cannot tell them from a store on disk, and what comes out is a copy (S4). They belong to one event loop at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+import orjson
+
+from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import RunLockedError, SegmentDiffersError, StoreBusyError, StoreWriteError
 from stores.ids import check_id, new_id
@@ -34,6 +37,9 @@ from stores.records import (
     fold,
 )
 from stores.surgery import entries_checksum
+from stores.values import plain
+
+_WHERE = "memory"
 
 
 @dataclass(slots=True)
@@ -65,7 +71,8 @@ class InMemorySession:
         checksum = entries_checksum(entries)
         stored = conversation.checksums.get(run_id)
         if stored is None:
-            conversation.segments[run_id] = deepcopy(Segment(run_id=run_id, entries=list(entries), meta=meta or {}))
+            segment = Segment(run_id=run_id, entries=_stored_entries(run_id, entries), meta=plain(meta or {}))
+            conversation.segments[run_id] = segment
             conversation.checksums[run_id] = checksum
             conversation.updated_at = time.time()
             self._sessions.pop(session_id, None)
@@ -220,13 +227,14 @@ class InMemoryCheckpointer:
         run_id = lease.run_id
         if self._leases.get(run_id) is not lease:
             raise StoreWriteError(f"the lease of run {run_id!r} has ended", hint="take the run again")
+        stored = codec.decode_save(orjson.loads(codec.encode_save(save)), where=_WHERE, run_id=run_id)
         run = self._runs.get(run_id)
         if save.number == 1:
             run = _Run()
         elif run is None or run.deleted or save.number != len(run.saves) + 1:
             last = 0 if run is None or run.deleted else len(run.saves)
             raise StoreWriteError(f"save {save.number} of run {run_id!r} does not follow save {last}")
-        run.saves.append(deepcopy(save))
+        run.saves.append(stored)
         self._runs.pop(run_id, None)
         self._runs[run_id] = run
 
@@ -248,6 +256,13 @@ class _Lease:
 
     async def cancel_requested(self) -> bool:
         return self.cancelled
+
+
+def _stored_entries(run_id: str, entries: list[Entry]) -> list[Entry]:
+    """The entries as a store gives them back; a `StoreError` for what JSON cannot hold."""
+    return codec.decode_entries(
+        [orjson.loads(codec.encode_entry(entry)) for entry in entries], where=_WHERE, run_id=run_id
+    )
 
 
 def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:

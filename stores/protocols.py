@@ -114,6 +114,7 @@ class RunIndex(Protocol):
         Choice and creation happen while the context is open: other processes wait at it (a bounded
         time, then `StoreBusyError`). Completed runs whose segment may not be in the session yet are listed
         too, for the caller to heal. A run with a ``session_id`` is listed from its first save until `settle`.
+        `Session.append` and `Session.clear` may wait for the same lock: call them after this context, not in it.
         """
         ...
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entry_to_json, pair
+from stores.errors import StoreError
 
 NOT_RUN_TO_ITS_END = "Cancelled: this call was not run to its end. Whether it had an effect is not known."
 """The output of a `cancelled` result."""
@@ -20,10 +21,16 @@ def entries_checksum(entries: Sequence[Entry]) -> str:
 
     The sha256 of the canonical form: the list of the entries' JSON (`entry_to_json`: fields at their default left
     out, unknown ones included), keys sorted, no white space, all but ASCII as ``\\uXXXX``. Order counts. A field
-    that a later version adds changes no checksum as long as it is at its default.
+    that a later version adds changes no checksum as long as it is at its default. What JSON cannot hold is a
+    `StoreError`.
     """
     rows = [entry_to_json(entry) for entry in entries]
-    text = json.dumps(rows, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    try:
+        text = json.dumps(rows, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise StoreError(
+            f"an entry cannot be stored as JSON: {error}", hint="pass it through stores.values.plain first"
+        ) from error
     return sha256(text.encode("ascii")).hexdigest()
 
 

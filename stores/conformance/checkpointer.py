@@ -6,8 +6,20 @@ import asyncio
 from contextlib import suppress
 
 from stores.conformance.checks import Contract, exactly, refused, saved, write
-from stores.conformance.samples import BIG, IDS, REFUSED_IDS, VALUES, call, every_entry, full_head, result, say
-from stores.errors import LoviaError, UserError
+from stores.conformance.samples import (
+    BIG,
+    IDS,
+    NOT_JSON,
+    REFUSED_IDS,
+    VALUES,
+    call,
+    every_entry,
+    full_head,
+    result,
+    say,
+)
+from stores.entries import InputEntry
+from stores.errors import LoviaError, StoreError, UserError
 from stores.protocols import Checkpointer, RunLease
 from stores.records import CONSTANT_HEAD_FIELDS, RunHead, RunSnapshot, Save, Status, fold
 
@@ -113,6 +125,20 @@ class CheckpointerContract(Contract[Checkpointer]):
         saves += [saved(3, say("small"), step=2, status=PAUSED)]
         await write(await self.open(), "r", *saves)
         exactly(await (await self.open()).load("r"), fold("r", saves))
+
+    async def test_d4_what_json_cannot_hold_is_refused_and_nothing_changes(self) -> None:
+        store = await self.open()
+        stored = [saved(1, say("hello"), status=PAUSED)]
+        await write(store, "r", *stored)
+        for value in NOT_JSON.values():
+            with refused(StoreError):
+                await write(store, "r", saved(2, say("more"), state={"x": value}))
+            with refused(StoreError):
+                await write(store, "r", saved(2, InputEntry(text="more", extra={"x": value}), status="failed"))
+        exactly(await store.load("r"), fold("r", stored))
+        stored.append(saved(2, say("on"), step=1))
+        await write(store, "r", stored[1])
+        exactly(await (await self.open()).load("r"), fold("r", stored))
 
     async def test_r1_a_save_out_of_order_is_refused_and_nothing_changes(self) -> None:
         store = await self.open()

@@ -200,14 +200,31 @@ class RunIndexContract(Contract[IndexedCheckpointer]):
                 raise ZeroDivisionError
         assert await _open(await self.open(), "s") == []
 
-    async def test_k6_a_cancelled_waiter_leaves_the_lock_to_others(self) -> None:
+    async def test_k6_a_waiter_that_is_cancelled_leaves_the_lock_to_others(self) -> None:
         store, other = await self.open(), await self.open()
-        async with store.open_runs("s"):
-            waiter = asyncio.create_task(_open(other, "s"))
-            await asyncio.sleep(0)
-            waiter.cancel()
-            await asyncio.gather(waiter, return_exceptions=True)
-        assert await _open(other, "s") == []
+        for moments in range(5):
+            async with store.open_runs("s"):
+                waiter = asyncio.create_task(_open(other, "s"))
+                for _ in range(moments):
+                    await asyncio.sleep(0)
+                waiter.cancel()
+                await asyncio.gather(waiter, return_exceptions=True)
+            assert await _open(other, "s") == []
+
+    async def test_k6_a_task_that_is_cancelled_on_its_way_to_the_lock_keeps_nothing(self) -> None:
+        store = await self.open()
+
+        async def stay() -> None:
+            async with store.open_runs("s"):
+                await asyncio.Event().wait()
+
+        for moments in range(5):
+            task = asyncio.create_task(stay())
+            for _ in range(moments):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert await _open(store, "s") == []
 
 
 async def _open(store: IndexedCheckpointer, session_id: str) -> list[RunInfo]:

@@ -108,6 +108,22 @@ class LeaseContract(Contract[Checkpointer]):
         async with store.lease("r"):
             pass
 
+    async def test_r11_a_task_that_is_cancelled_on_its_way_to_the_lease_keeps_nothing(self) -> None:
+        store = await self.open()
+
+        async def execute() -> None:
+            async with store.lease("r"):
+                await asyncio.Event().wait()
+
+        for moments in range(5):
+            task = asyncio.create_task(execute())
+            for _ in range(moments):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            async with store.lease("r"):
+                pass
+
     async def test_r11_a_refused_save_ends_with_the_lease(self) -> None:
         store = await self.open()
         with refused(LoviaError):

@@ -46,6 +46,16 @@ VALUES: dict[str, JSON] = {
 }
 """JSON that a store must give back as it is."""
 
+NOT_JSON: dict[str, Any] = {
+    "surrogate": "\ud800",
+    "large": 2**64,
+    "small": -(2**63) - 1,
+    "bytes": b"\x00",
+    "set": {1},
+    "keys": {1: "a"},
+}
+"""Values that JSON cannot hold; `stores.values.plain` has a stored form for each (D4)."""
+
 TEXT = 'A "quote"\r\n\ttab, \x00 zero, \x1b[31m escape, \u2028 line, \ufeff mark, e\u0301, \U0001f9d1\u200d\U0001f680\n'
 """Text that a store must give back as it is."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from stores.conformance.checks import Contract, exactly, refused
-from stores.conformance.samples import BIG, IDS, REFUSED_IDS, VALUES, call, every_entry, result, say
-from stores.entries import Entry
-from stores.errors import SegmentDiffersError, UserError
+from stores.conformance.samples import BIG, IDS, NOT_JSON, REFUSED_IDS, VALUES, call, every_entry, result, say
+from stores.entries import Entry, InputEntry
+from stores.errors import SegmentDiffersError, StoreError, UserError
 from stores.protocols import Session
 from stores.records import Segment
+from stores.values import plain
 
 
 class SessionContract(Contract[Session]):
@@ -209,6 +210,20 @@ class SessionContract(Contract[Session]):
         await store.append("s", [say(BIG), result(1, output=BIG)], run_id="r1", meta={"big": BIG})
         expected = Segment(run_id="r1", entries=[say(BIG), result(1, output=BIG)], meta={"big": BIG})
         exactly(await (await self.open()).segments("s"), [expected])
+
+    async def test_d4_meta_is_kept_in_its_stored_form(self) -> None:
+        store = await self.open()
+        await store.append("s", [], run_id="r1", meta=NOT_JSON)
+        exactly([segment.meta for segment in await store.segments("s")], [plain(NOT_JSON)])
+
+    async def test_d4_entries_that_json_cannot_hold_are_refused_and_nothing_is_stored(self) -> None:
+        store = await self.open()
+        for value in NOT_JSON.values():
+            with refused(StoreError):
+                await store.append("s", [say("one"), InputEntry(text="two", extra={"x": value})], run_id="r1")
+        assert await store.segments("s") == []
+        await store.append("s", [say("one")], run_id="r1")
+        exactly(await (await self.open()).load("s"), [say("one")])
 
     async def test_ids_that_look_alike_are_distinct_sessions(self) -> None:
         store = await self.open()

@@ -13,6 +13,7 @@ from stores.conformance.samples import every_entry
 from stores.entries import ToolResultEntry
 from stores.memory import _Run
 from stores.records import CONSTANT_HEAD_FIELDS, RunHead, RunSnapshot, Save, Status, fold
+from stores.values import plain
 from tests.contracts.mutants.planting import (
     MIX_UPS,
     BadCheckpointer,
@@ -189,6 +190,20 @@ class CutsLargeOutputs(Recording):
             replace(entry, output=entry.output[:65536]) if isinstance(entry, ToolResultEntry) else entry
             for entry in save.entries
         ]
+
+
+@planted(Contract.test_d4_what_json_cannot_hold_is_refused_and_nothing_changes)
+class MakesWhatItCanOfEveryValue(Recording):
+    def change(self, save: Save) -> None:
+        save.head = plain(save.head)
+
+
+@planted(Contract.test_d4_what_json_cannot_hold_is_refused_and_nothing_changes)
+class StoresTheEntriesBeforeTheHead(BadCheckpointer):
+    def _record(self, lease: Any, save: Save) -> None:
+        if save.number > 1:
+            self._log(lease.run_id)[-1].entries += save.entries
+        super()._record(lease, save)
 
 
 @planted(Contract.test_r1_a_save_out_of_order_is_refused_and_nothing_changes)

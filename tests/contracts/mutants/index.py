@@ -253,7 +253,7 @@ class KeepsTheLockAfterAnError(BadCheckpointer):
                 raise
 
 
-@planted(Contract.test_k6_a_cancelled_waiter_leaves_the_lock_to_others)
+@planted(Contract.test_k6_a_waiter_that_is_cancelled_leaves_the_lock_to_others)
 class GivesTheLockToACancelledWaiter(BadCheckpointer):
     @asynccontextmanager
     async def open_runs(self, session_id: str) -> Any:
@@ -263,6 +263,20 @@ class GivesTheLockToACancelledWaiter(BadCheckpointer):
         except asyncio.CancelledError:
             self.kept = _unreleasable(self._locks[session_id])
             raise
+
+
+@planted(Contract.test_k6_a_task_that_is_cancelled_on_its_way_to_the_lock_keeps_nothing)
+class TakesTheLockBeforeItIsReady(BadCheckpointer):
+    @asynccontextmanager
+    async def open_runs(self, session_id: str) -> Any:
+        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        if not lock.locked():
+            await lock.acquire()
+            self.kept = lock
+            await asyncio.sleep(0)
+            lock.release()
+        async with super().open_runs(session_id) as lines:
+            yield lines
 
 
 def _unreleasable(lock: Any) -> asyncio.Lock:

@@ -123,6 +123,19 @@ class LetsGoUnlessCancelled(_Keeping):
         return not isinstance(error, asyncio.CancelledError)
 
 
+@planted(Contract.test_r11_a_task_that_is_cancelled_on_its_way_to_the_lease_keeps_nothing)
+class TakesTheLeaseBeforeItIsReady(BadCheckpointer):
+    @asynccontextmanager
+    async def lease(self, run_id: str) -> Any:
+        self._refuse_leased(run_id)
+        self._leases[run_id] = _Lease(self, run_id)
+        await asyncio.sleep(0)  # a lock is taken in a thread, and its taker is gone
+        try:
+            yield self._leases[run_id]
+        finally:
+            del self._leases[run_id]
+
+
 @planted(Contract.test_r11_a_refused_save_ends_with_the_lease)
 class KeepsTheLeaseOfARefusedSave(_Keeping):
     def lets_go(self, error: BaseException | None) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
+from stores import codec
 from stores.conformance import SessionContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import Entry, ToolResultEntry
-from stores.errors import LoviaError, SegmentDiffersError, SessionNotFoundError
+from stores.errors import LoviaError, SegmentDiffersError, SessionNotFoundError, StoreError
 from stores.memory import _Conversation
 from stores.records import Segment
+from stores.values import plain
 from tests.contracts.mutants.planting import MIX_UPS, BadSession, any_id, forgetful, plant_family, planted, renaming
 
 METHODS = ("segments", "load", "append", "clear", "has_segment")
@@ -259,6 +261,36 @@ class CutsLargeOutputs(_Changing):
         for entry in segment.entries:
             if isinstance(entry, ToolResultEntry):
                 entry.output = entry.output[:65536]
+
+
+@planted(Contract.test_d4_meta_is_kept_in_its_stored_form)
+class RefusesMetaThatIsNotJson(BadSession):
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: Any = None
+    ) -> str:
+        codec.dumps(meta)
+        return await super().append(session_id, entries, run_id=run_id, meta=meta)
+
+
+@planted(Contract.test_d4_entries_that_json_cannot_hold_are_refused_and_nothing_is_stored)
+class StoresTheEntriesThatJsonHolds(BadSession):
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: Any = None
+    ) -> str:
+        try:
+            return await super().append(session_id, entries, run_id=run_id, meta=meta)
+        except StoreError:
+            await super().append(session_id, entries[:1], run_id=run_id, meta=meta)
+            raise
+
+
+@planted(Contract.test_d4_entries_that_json_cannot_hold_are_refused_and_nothing_is_stored)
+class MakesWhatItCanOfEveryEntry(BadSession):
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: Any = None
+    ) -> str:
+        clean: list[Any] = [replace(entry, extra=plain(entry.extra)) for entry in entries]
+        return await super().append(session_id, clean, run_id=run_id, meta=meta)
 
 
 def _forgets(kind: type[Any], field: str) -> dict[str, Any]:
