@@ -45,7 +45,6 @@ class Agent:
     model_settings: dict[str, JSON] = field(default_factory=dict)
     output_schema: dict[str, JSON] | None = None
     parse_output: Callable[[str], Any] | None = None
-    history_limit: int | None = None
     on_drift: str = "warn"
 
     def render_instructions(self, variables: dict[str, Any]) -> str:

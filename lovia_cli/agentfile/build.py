@@ -52,7 +52,7 @@ def build_agent(
         limits=Limits(**spec.file.limits.model_dump()),
         tool_concurrency=spec.file.tool_concurrency,
         model_settings=spec.file.model_settings,
-        history_limit=spec.file.history_limit,
+        on_drift=spec.file.on_drift,
     )
 
 

@@ -6,7 +6,17 @@ The issue that brings a key deletes it here.
 from __future__ import annotations
 
 AGENT_KEYS = frozenset(
-    {"agents", "context", "fallback", "handoffs", "on_drift", "output_schema", "permissions", "providers", "sub_agents"}
+    {
+        "agents",
+        "context",
+        "fallback",
+        "handoffs",
+        "history_limit",
+        "output_schema",
+        "permissions",
+        "providers",
+        "sub_agents",
+    }
 )
 LIMIT_KEYS = frozenset({"max_cost_usd"})
 TOOL_KEYS = frozenset({"needs_approval"})

@@ -172,8 +172,8 @@ class AgentFile(Strict):
     limits: LimitsOfRun = Field(default_factory=LimitsOfRun)
     tool_concurrency: Count = 4
     """How many calls of one step run at the same time."""
-    history_limit: Annotated[CountOrZero | None, Nullable] = None
-    """How many saves are kept; null is all."""
+    on_drift: Literal["warn", "error", "ignore"] = "warn"
+    """What happens when an unfinished run goes on with an agent that has changed since."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_the_smallest_file_has_the_defaults(tmp_path: Path) -> None:
     assert spec.model == ModelSpec("scripted", "s.yaml")
     assert (file.version, file.description, file.instructions, file.tools, file.parameters) == (1, "", "", [], {})
     assert (file.limits.max_steps, file.limits.max_tool_calls, file.limits.max_seconds) == (50, None, None)
-    assert (file.tool_concurrency, file.history_limit, file.model_settings) == (4, None, {})
+    assert (file.tool_concurrency, file.on_drift, file.model_settings) == (4, "warn", {})
 
 
 def test_every_key_there_is(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ tools:
     shell: true
 limits: {max_steps: 40, max_tool_calls: 60, max_total_tokens: 400000, max_seconds: 900}
 tool_concurrency: 8
-history_limit: 0
+on_drift: error
 """,
     )
     file = spec.file
@@ -102,7 +102,7 @@ history_limit: 0
     assert isinstance(clean, ShellTool)
     assert (clean.command, clean.shell, clean.timeout) == ("rm -rf build && mkdir build", True, 120.0)
     assert (file.limits.max_steps, file.limits.max_seconds, file.tool_concurrency) == (40, 900.0, 8)
-    assert file.history_limit == 0
+    assert file.on_drift == "error"
 
 
 C39_TEXT = ["no", "on", "true", "null", "007", "3.10", "2026-01-01", "12:30", "0x1F"]
@@ -168,7 +168,7 @@ def test_c39_the_file_itself(tmp_path: Path, text: str, found: list[str]) -> Non
 
 HINT_LATER = "(remove it, or use a newer lovia)"
 KNOWN = (
-    "known: description, history_limit, instructions, limits, model, model_settings, name, parameters, "
+    "known: description, instructions, limits, model, model_settings, name, on_drift, parameters, "
     "tool_concurrency, tools, version"
 )
 
@@ -253,7 +253,7 @@ KNOWN = (
          "('handoffs' belongs at the top level of the file; check the indentation)"),
         ("limits: {max_seconds: 1h}", "3:23: 'max_seconds' needs a number, got 1h"),
         ("tool_concurrency: 0", "3:19: 'tool_concurrency' must be 1 or more, got 0"),
-        ("history_limit: all", "3:16: 'history_limit' needs a whole number, got all"),
+        ("on_drift: shout", "3:11: 'on_drift' needs 'warn', 'error' or 'ignore', got shout"),
         ("model_settings: hot", "3:17: 'model_settings' needs a mapping, got hot"),
     ],
 )  # fmt: skip
