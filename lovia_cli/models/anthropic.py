@@ -34,10 +34,12 @@ class AnthropicModel(ProviderModel):
         prompt_cache: bool = True,
         native_schema: bool = False,
     ) -> None:
+        # The usual key is for the usual provider: one that goes by another name, elsewhere, does not get it.
+        usual_key = API_KEY_ENV if base_url is None or provider == "anthropic" else None
         endpoint = Endpoint(
             provider=provider,
             base_url=base_url,
-            api_key_env=api_key_env or API_KEY_ENV,
+            api_key_env=api_key_env or usual_key,
             key_needed=base_url is None or api_key_env is not None,
             stream=stream,
             timeout=timeout,
@@ -52,7 +54,7 @@ class AnthropicModel(ProviderModel):
             # The SDK's addresses end before the version; one that a user gives often ends after it.
             path="/messages" if base_url and base_url.rstrip("/").endswith("/v1") else "/v1/messages",
         )
-        super().__init__(name, endpoint, wire)
+        super().__init__(name, endpoint, wire, give_way=wire.give_way)
 
     def _make_client(self, sdk: Any, options: dict[str, Any]) -> Any:
         return sdk.AsyncAnthropic(**options)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lovia_cli.errors import ProviderError
 from lovia_cli.models.anthropic_reader import AnthropicReader
 from lovia_cli.models.base import ModelRequest, ToolSpec
 from lovia_cli.models.parts import attachment
@@ -23,12 +24,13 @@ from stores.entries import (
 
 Block = dict[str, Any]
 
-DEFAULT_MAX_TOKENS = 8192
-"""Anthropic wants a number; this is one that all current models take."""
+DEFAULT_MAX_TOKENS = 32_000
+"""Anthropic wants a number, and reasoning counts towards it; this is one that all current models take."""
 
 _RESERVED = frozenset({"model", "messages", "system", "tools", "stream"})
 _CACHE = {"cache_control": {"type": "ephemeral"}}
-_NO_LAST = frozenset({"thinking", "redacted_thinking"})
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+_OUT_OF_PLACE = ("bound to a different conversation", "invalid `signature` in `thinking` block")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -46,6 +48,8 @@ class AnthropicWire:
     prompt_cache: bool = True
     native_schema: bool = False
     path: str = "/v1/messages"
+    refused: set[str] = field(default_factory=set, repr=False)
+    """The reasoning that the provider would not have back, by its signature; it is left out from then on."""
 
     def reader(self) -> AnthropicReader:
         return AnthropicReader(self.provider, self.model)
@@ -64,6 +68,19 @@ class AnthropicWire:
         if request.output_schema is not None and self.native_schema:
             body["output_config"] = {"format": {"type": "json_schema", "schema": request.output_schema}}
         return body | checked_settings(self.settings | request.settings, _RESERVED)
+
+    def give_way(self, error: ProviderError, body: dict[str, JSON]) -> bool:
+        """Leave out all reasoning that ``body`` holds, when the provider refused it as out of its place.
+
+        Newer models take reasoning back only behind the very text it was made for. Instructions that were
+        rendered again, a trimmed session or a changed tool make it useless, all of it and for good.
+        """
+        if error.status != 400 or not any(words in error.message.lower() for words in _OUT_OF_PLACE):
+            return False
+        blocks = [block for message in body["messages"] for block in message["content"]]
+        new = {_mark(block) for block in blocks if block.get("type") in _THINKING} - self.refused
+        self.refused.update(new)
+        return bool(new)
 
     def _system(self, request: ModelRequest) -> list[Block]:
         texts = [system_text(request)]
@@ -84,7 +101,11 @@ class AnthropicWire:
                 messages.append({"role": role, "content": blocks})
         for message in messages:
             # Reasoning that leads to nothing cannot end a message; it can stand where no answer came of it.
-            while message["role"] == "assistant" and message["content"] and _no_last(message["content"][-1]):
+            while (
+                message["role"] == "assistant"
+                and message["content"]
+                and message["content"][-1].get("type") in _THINKING
+            ):
                 message["content"].pop()
         return _joined([message for message in messages if message["content"]])
 
@@ -101,6 +122,8 @@ class AnthropicWire:
     def _answer(self, entry: AssistantTextEntry | ReasoningEntry | ToolCallEntry) -> Block:
         """One block of an earlier answer as it came; empty when this provider could not read it."""
         own: Block = own_part(entry, self.provider).get("block") or {}
+        if own.get("type") in _THINKING and _mark(own) in self.refused:
+            return {}
         if isinstance(entry, AssistantTextEntry):
             return {"type": "text", "text": entry.text} | own if entry.text.strip() else {}
         if isinstance(entry, ToolCallEntry):
@@ -111,8 +134,9 @@ class AnthropicWire:
         return own
 
 
-def _no_last(block: Block) -> bool:
-    return block.get("type") in _NO_LAST
+def _mark(block: Block) -> str:
+    """What tells one piece of reasoning from another."""
+    return str(block.get("signature") or block.get("data") or "")
 
 
 def _joined(messages: list[Block]) -> list[Block]:

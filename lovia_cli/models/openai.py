@@ -36,10 +36,12 @@ class OpenAIModel(ProviderModel):
         stream_usage: bool = True,
         replay_extra: bool = True,
     ) -> None:
+        # The usual key is for the usual provider: one that goes by another name, elsewhere, does not get it.
+        usual_key = API_KEY_ENV if base_url is None or provider == "openai" else None
         endpoint = Endpoint(
             provider=provider,
             base_url=base_url,
-            api_key_env=api_key_env or API_KEY_ENV,
+            api_key_env=api_key_env or usual_key,
             key_needed=base_url is None or api_key_env is not None,
             stream=stream,
             timeout=timeout,

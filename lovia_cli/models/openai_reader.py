@@ -193,6 +193,7 @@ class OpenAIReader:
             count(usage, "prompt_tokens"),
             count(usage, "completion_tokens"),
             count(usage, "prompt_tokens_details", "cached_tokens"),
+            count(usage, "prompt_tokens_details", "cache_write_tokens"),
         )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lovia_cli.errors import CredentialsError
+from lovia_cli.errors import CredentialsError, ProviderError
 from lovia_cli.models.base import Delta, ModelRequest
 from lovia_cli.models.client import LoopClient, load_sdk
 from lovia_cli.models.exchange import Exchange
@@ -18,6 +18,9 @@ from lovia_cli.models.wire import BadAnswer, ErrorBody, Wire
 from lovia_cli.tools.arguments import clean_json
 
 CONNECT_TIMEOUT = 20.0
+
+GiveWay = Callable[[ProviderError, dict[str, Any]], bool]
+"""Told that a body was refused; True when the next body will leave out what the provider would not have."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -59,9 +62,9 @@ class ProviderModel(ABC):
     sdk: ClassVar[str]
     """The SDK's module, and the extra that installs it."""
 
-    def __init__(self, name: str, endpoint: Endpoint, wire: Wire) -> None:
+    def __init__(self, name: str, endpoint: Endpoint, wire: Wire, *, give_way: GiveWay | None = None) -> None:
         self.name, self.endpoint = name, endpoint
-        self._wire = wire
+        self._wire, self._give_way = wire, give_way
         self._client = LoopClient()
 
     @property
@@ -78,9 +81,27 @@ class ProviderModel(ABC):
     async def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Stream the next turn. Raises `ProviderError` for all that is no complete answer."""
         exchange = await self._exchange()
+        body = self._body(request, exchange)
+        try:
+            async for delta in self._answer(exchange, body):
+                yield delta
+            return
+        except ProviderError as error:
+            if self._give_way is None or not self._give_way(error, body):
+                raise
+        async for delta in self._answer(exchange, self._body(request, exchange)):
+            yield delta
+
+    def _body(self, request: ModelRequest, exchange: Exchange) -> dict[str, Any]:
+        try:
+            body: dict[str, Any] = clean_json(self._wire.body(request, stream=self.endpoint.stream))
+        except BadAnswer as error:
+            raise exchange.error(error) from None
+        return body
+
+    async def _answer(self, exchange: Exchange, body: dict[str, Any]) -> AsyncIterator[Delta]:
         reader = self._wire.reader()
         try:
-            body = clean_json(self._wire.body(request, stream=self.endpoint.stream))
             async with aclosing(exchange.events(self._wire.path, body)) as events:
                 async for event in events:
                     for delta in reader.feed(event):

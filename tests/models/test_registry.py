@@ -1,0 +1,77 @@
+"""Which model a spec names, and where its key comes from."""
+
+from pathlib import Path
+
+import pytest
+
+from lovia_cli.errors import AgentFileError
+from lovia_cli.models.anthropic import AnthropicModel
+from lovia_cli.models.client import load_sdk
+from lovia_cli.models.openai import OpenAIModel
+from lovia_cli.models.provider import ProviderModel
+from lovia_cli.models.registry import ProviderSpec, provider_factories
+from lovia_cli.models.spec import ModelSpec
+
+LOCAL = ProviderSpec(type="openai", base_url="http://127.0.0.1:1/v1", api_key_env="LOCAL_KEY", finish_optional=True)
+
+
+def build(text: str, more: dict[str, ProviderSpec] | None = None) -> ProviderModel:
+    spec = ModelSpec.parse(text)
+    model = provider_factories(more)[spec.provider](spec, Path())
+    assert isinstance(model, ProviderModel)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "base_url", "api_key_env", "key_needed"),
+    [
+        ("openai:gpt-5", OpenAIModel, None, "OPENAI_API_KEY", True),
+        ("anthropic:claude-sonnet-4-5", AnthropicModel, None, "ANTHROPIC_API_KEY", True),
+        ("ollama:qwen3:8b", OpenAIModel, "http://127.0.0.1:11434/v1", None, False),
+        ("openrouter:a/b:free", OpenAIModel, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", True),
+        ("local:m", OpenAIModel, "http://127.0.0.1:1/v1", "LOCAL_KEY", True),
+        ("mine:m", AnthropicModel, "http://127.0.0.1:2", None, False),
+    ],
+)
+def test_a_name_before_the_colon_is_a_provider(
+    text: str, kind: type[ProviderModel], base_url: str | None, api_key_env: str | None, key_needed: bool
+) -> None:
+    model = build(text, {"local": LOCAL, "mine": ProviderSpec(type="anthropic", base_url="http://127.0.0.1:2")})
+    assert type(model) is kind
+    assert model.id == text
+    endpoint = model.endpoint
+    assert (endpoint.base_url, endpoint.api_key_env, endpoint.key_needed) == (base_url, api_key_env, key_needed)
+
+
+def test_the_spec_of_a_model_comes_before_its_providers() -> None:
+    spec = ModelSpec("local", "m", base_url="http://127.0.0.1:3/v1", api_key_env="OTHER")
+    model = provider_factories({"local": LOCAL})["local"](spec, Path())
+    assert isinstance(model, OpenAIModel)
+    assert (model.endpoint.base_url, model.endpoint.api_key_env) == ("http://127.0.0.1:3/v1", "OTHER")
+
+
+def test_openais_own_key_goes_to_an_address_that_is_given_as_openai_and_to_no_other_name() -> None:
+    elsewhere = OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
+    assert (elsewhere.endpoint.api_key_env, elsewhere.endpoint.key_needed) == ("OPENAI_API_KEY", False)
+    other = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", provider="local")
+    assert other.endpoint.api_key_env is None
+
+
+@pytest.mark.anyio
+async def test_a_missing_package_is_an_error_that_names_the_extra() -> None:
+    with pytest.raises(AgentFileError) as caught:
+        await load_sdk("lovia_no_such_sdk", "openai")
+    assert caught.value.hint == "install it with: pip install 'lovia-cli[openai]'"
+
+
+def test_naming_a_model_loads_no_library() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from pathlib import Path; from lovia_cli.models.registry import provider_factories as f;"
+        "from lovia_cli.models.spec import ModelSpec as S;"
+        "[f()[n](S(n, 'm'), Path()) for n in ('openai', 'anthropic')];"
+        "print(sorted({'openai', 'anthropic', 'httpx2', 'pydantic'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
