@@ -135,7 +135,9 @@ class AnthropicReader:
         kind = block.get("type")
         streamed = self._inputs.get(index, "")
         if kind == "tool_use":
-            arguments = streamed if streamed.strip() else _input_text(block.get("input"))
+            # A stream begins each call with an empty input, which says nothing of what was to come.
+            given = (block.get("input") or None) if self._streamed else block.get("input")
+            arguments = streamed if streamed.strip() else _input_text(given)
             call_id, name = str(block.get("id") or ""), str(block.get("name") or "")
             return ToolCallEntry(
                 id=call_id, name=name, arguments=arguments, provider=self._own(block, "id", "name", "input")
