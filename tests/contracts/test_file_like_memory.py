@@ -1,0 +1,187 @@
+"""Whatever is done to them, the file stores answer as the memory stores do."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stores.conformance.checks import exactly
+from stores.conformance.samples import call, result, say
+from stores.entries import Entry
+from stores.errors import LoviaError
+from stores.file import FileCheckpointer, FileSession
+from stores.memory import InMemoryCheckpointer, InMemorySession
+from stores.records import Save
+
+RUNS, SESSIONS = ("a", "A"), ("s", "t")
+
+ENTRIES = st.lists(
+    st.one_of(
+        st.builds(say, st.text(max_size=3) | st.just("x" * 20_000), st.integers(0, 2)),
+        st.builds(call, st.integers(1, 3)),
+        st.builds(result, st.integers(1, 3)),
+    ),
+    max_size=3,
+)
+HEADS = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.sampled_from(["running", "interrupted", "failed", "completed", "awaiting_approval"]),
+        "state": st.dictionaries(st.sampled_from("xyz"), st.integers(-(2**63), 2**64 - 1) | st.text(max_size=3), max_size=2)
+        | st.just({"large": "y" * 40_000}),
+        "error": st.none() | st.just({"code": "provider", "message": "m"}),
+        "config": st.just({"model": "m"}),
+        "approvals": st.just([{"id": "p1", "state": "pending"}]) | st.just([]),
+        "of_a_later_version": st.integers(0, 9),
+    },
+)
+
+
+@dataclass(frozen=True)
+class Saves:
+    """One executor: it begins the run (again) or goes on with it, and saves so often."""
+
+    run_id: str
+    restart: bool
+    session_id: str | None
+    parts: list[tuple[list[Entry], dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Deletes:
+    run_id: str
+    keep_history: bool
+
+
+@dataclass(frozen=True)
+class Settles:
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Appends:
+    session_id: str
+    run_id: str
+    entries: list[Entry]
+
+
+@dataclass(frozen=True)
+class Clears:
+    session_id: str
+
+
+RUN_STEPS = st.lists(
+    st.one_of(
+        st.builds(
+            Saves,
+            st.sampled_from(RUNS),
+            st.booleans(),
+            st.sampled_from([None, *SESSIONS]),
+            st.lists(st.tuples(ENTRIES, HEADS), min_size=1, max_size=4),
+        ),
+        st.builds(Deletes, st.sampled_from(RUNS), st.booleans()),
+        st.builds(Settles, st.sampled_from(RUNS)),
+    ),
+    max_size=8,
+)
+SESSION_STEPS = st.lists(
+    st.one_of(
+        st.builds(Appends, st.sampled_from(SESSIONS), st.sampled_from(["r1", "R1", "r2"]), ENTRIES),
+        st.builds(Clears, st.sampled_from(SESSIONS)),
+    ),
+    max_size=10,
+)
+FEW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(RUN_STEPS)
+def test_runs_read_the_same(steps: list[Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_compare_runs(steps, Path(folder)))
+
+
+@FEW
+@given(SESSION_STEPS)
+def test_sessions_read_the_same(steps: list[Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_compare_sessions(steps, Path(folder)))
+
+
+async def _compare_runs(steps: list[Any], folder: Path) -> None:
+    memory, file = InMemoryCheckpointer(), FileCheckpointer(folder)
+    for clock, step in enumerate(steps):
+        ends = [await _do_to_runs(store, step, clock) for store in (memory, file)]
+        assert ends[0] == ends[1], step
+        for reader in (file, FileCheckpointer(folder)):
+            exactly(await _runs(reader), await _runs(memory))
+
+
+async def _do_to_runs(store: Any, step: Any, clock: int) -> Any:
+    if isinstance(step, Deletes):
+        return await store.delete(step.run_id, keep_history=step.keep_history)
+    if isinstance(step, Settles):
+        return await store.settle(step.run_id)
+    async with store.lease(step.run_id) as lease:
+        before = None if step.restart else await lease.load()
+        number = before.head.save if before else 0
+        for entries, head in step.parts:
+            number += 1
+            first = {"status": "running", "session_id": step.session_id, "started_at": float(clock)}
+            head = first | head if number == 1 else head
+            await lease.save(
+                Save(number=number, step=number, at=clock + number / 100, event="e", entries=entries, head=head)
+            )
+        return await lease.load()
+
+
+async def _runs(store: Any) -> dict[str, Any]:
+    """All that can be read of the runs."""
+    seen: dict[str, Any] = {"runs": await store.runs()}
+    for session_id in SESSIONS:
+        async with store.open_runs(session_id) as lines:
+            seen[f"open in {session_id}"] = lines
+    for run_id in RUNS:
+        rows = await store.history(run_id)
+        seen[run_id] = [
+            await store.load(run_id),
+            await store.info(run_id),
+            rows,
+            await store.history(run_id, limit=2),
+            [await store.snapshot(run_id, number) for number in range(len(rows) + 2)],
+        ]
+    return seen
+
+
+async def _compare_sessions(steps: list[Any], folder: Path) -> None:
+    memory, file = InMemorySession(), FileSession(folder)
+    for step in steps:
+        ends = [await _do_to_sessions(store, step) for store in (memory, file)]
+        assert ends[0] == ends[1], step
+        for reader in (file, FileSession(folder)):
+            exactly(await _sessions(reader), await _sessions(memory))
+
+
+async def _do_to_sessions(store: Any, step: Any) -> Any:
+    if isinstance(step, Clears):
+        return await store.clear(step.session_id)
+    try:
+        return await store.append(step.session_id, step.entries, run_id=step.run_id, meta={"n": len(step.entries)})
+    except LoviaError as error:
+        return type(error)
+
+
+async def _sessions(store: Any) -> dict[str, Any]:
+    """All that can be read of the sessions, but the times of the store's own clock."""
+    lines = [(line.session_id, line.segments, line.entries, line.damage) for line in await store.sessions()]
+    seen: dict[str, Any] = {"sessions": lines}
+    for session_id in SESSIONS:
+        found = [await store.has_segment(session_id, run_id) for run_id in ("r1", "R1", "r2")]
+        seen[session_id] = [await store.segments(session_id), await store.load(session_id), found]
+    return seen
