@@ -20,8 +20,7 @@ STOP_GRACE = 2.0
 DRAIN_GRACE = 0.2
 """Seconds that the output is still read when the command has ended but others hold its pipe."""
 
-_CHUNK = 256 * 1024
-_LAST_READS = 8
+_CHUNK = 256 * 1024  # more than a pipe holds
 
 _PROC = Path("/proc")
 
@@ -144,23 +143,20 @@ class _Pipe:
         self._loop.add_reader(descriptor, self._read)
 
     async def drain(self, grace: float) -> None:
-        """Read to the end; when others keep the pipe open, for ``grace`` seconds and then what is there."""
+        """Read to the end; when others keep the pipe open, for ``grace`` seconds.
+
+        What was written before is read in any case: the loop serves descriptors before it serves its clock.
+        """
         await asyncio.wait({self._ended}, timeout=grace)
-        for _ in range(_LAST_READS):
-            if self._ended.done() or not self._read():
-                break
 
     def close(self) -> None:
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
 
-    def _read(self) -> bool:
-        """Take what is there; False when there is nothing now."""
+    def _read(self) -> None:
         with contextlib.suppress(BlockingIOError, InterruptedError):
             data = os.read(self._descriptor, _CHUNK)
             self.output.feed(data)
-            if not data and not self._ended.done():
+            if not data:
                 self._ended.set_result(None)
                 self._loop.remove_reader(self._descriptor)
-            return bool(data)
-        return False

@@ -161,15 +161,12 @@ async def _settled(value: Any) -> JSON:
 
 
 async def _collected(values: AsyncIterator[Any]) -> list[Any]:
-    async with contextlib.AsyncExitStack() as stack:
-        if close := getattr(values, "aclose", None):
-            stack.push_async_callback(close)
-        items: list[Any] = []
-        async for item in values:
-            items.append(item)
-            if len(items) > MAX_ITEMS:
-                raise ValueNotStorable(f"the value cannot be stored: it has more than {MAX_ITEMS} items")
-        return items
+    items: list[Any] = []
+    async for item in values:
+        items.append(item)
+        if len(items) > MAX_ITEMS:
+            raise ValueNotStorable(f"the value cannot be stored: it has more than {MAX_ITEMS} items")
+    return items
 
 
 def _is_abandoned(error: BaseException, task: asyncio.Task[Any] | None) -> bool:

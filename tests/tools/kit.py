@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lovia_cli.tools.base import ToolContext
@@ -20,3 +24,17 @@ def make_context(*, state: dict[str, Any] | None = None, progress: Callable[[str
         state={} if state is None else state,
         progress=progress,
     )
+
+
+async def run_python(code: str, stdin: str = "") -> tuple[int, str, str]:
+    """Run ``code`` in a process of its own; its exit code, stdout and stderr."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr

@@ -3,8 +3,6 @@
 import asyncio
 import contextvars
 import datetime as dt
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, NoReturn
@@ -13,7 +11,7 @@ import pytest
 
 from lovia_cli.tools.base import Tool, ToolError
 from lovia_cli.tools.python import python_tool, tool
-from tests.tools.kit import make_context
+from tests.tools.kit import make_context, run_python
 
 pytestmark = pytest.mark.anyio
 
@@ -145,18 +143,8 @@ asyncio.run(main())
 """
 
 
-async def test_x13_a_hanging_function_does_not_hold_up_the_end_of_the_process(
-    request: pytest.FixtureRequest,
-) -> None:
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", HANGS],
-        cwd=request.config.rootpath,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "timed out\n", "")
+async def test_x13_a_hanging_function_does_not_hold_up_the_end_of_the_process() -> None:
+    assert await run_python(HANGS) == (0, "timed out\n", "")
 
 
 async def test_x13_generators_and_coroutines_are_used_up_within_the_call() -> None:
@@ -204,6 +192,20 @@ async def test_x13_a_generator_that_breaks_is_a_tool_error_and_is_closed() -> No
     with pytest.raises(ToolError, match="SystemExit: 4"):
         await python_tool(breaks).call({}, make_context())
     assert closed == ["closed"]
+
+
+async def test_x13_an_endless_generator_is_a_tool_error() -> None:
+    def endless() -> Iterator[None]:
+        while True:
+            yield None
+
+    async def endless_in_the_loop() -> AsyncIterator[None]:
+        while True:
+            yield None
+
+    for function in (endless, endless_in_the_loop):
+        with pytest.raises(ToolError, match="it has more than 1000000 items"):
+            await python_tool(function).call({}, make_context())
 
 
 async def test_c17_a_result_without_a_stored_form_says_that_the_tool_ran() -> None:
@@ -273,3 +275,4 @@ async def test_the_decorator_makes_a_tool_that_is_still_a_function() -> None:
     again = python_tool(long_one, name="other", timeout=5)
     assert (again.spec.name, again.spec.description) == ("other", "Takes long.")
     assert (again.timeout, again.on_resume) == (5, "fail")
+    assert python_tool(long_one).timeout is None

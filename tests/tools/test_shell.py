@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+import socket
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from lovia_cli.errors import AgentFileError
 from lovia_cli.tools import process
 from lovia_cli.tools.base import Tool, ToolArgumentsError, ToolError
 from lovia_cli.tools.shell import ShellTool
-from tests.tools.kit import make_context
+from tests.tools.kit import make_context, run_python
 
 pytestmark = pytest.mark.anyio
 
@@ -67,8 +69,17 @@ async def test_z5_the_command_knows_its_call() -> None:
     assert await output(tool) == "run-1 call_a 2 run-1/2.3 m\n"
 
 
-async def test_the_command_has_no_stdin() -> None:
-    assert await output(ShellTool("cat", "", ["cat"])) == ""
+READS_STDIN = """
+import asyncio, sys
+from lovia_cli.tools.shell import ShellTool
+from tests.tools.kit import make_context
+
+print([asyncio.run(ShellTool("cat", "", ["cat"]).call({}, make_context())), sys.stdin.read()])
+"""
+
+
+async def test_the_command_does_not_read_our_stdin() -> None:
+    assert await run_python(READS_STDIN, stdin="the user's") == (0, "['', \"the user's\"]\n", "")
 
 
 async def test_where_it_runs(tmp_path: Path) -> None:
@@ -131,9 +142,14 @@ def test_bad_arguments_are_listed_one_line_each() -> None:
 
 
 def test_a_reference_is_not_fetched() -> None:
-    tool = ShellTool("x", "", ["x"], {"a": {"$ref": "http://127.0.0.1:9/schema.json"}})
-    with pytest.raises(ToolArgumentsError, match="the arguments of x cannot be checked"):
-        tool.check({"a": 1})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        host, port = server.getsockname()
+        tool = ShellTool("x", "", ["x"], {"a": {"$ref": f"http://{host}:{port}/schema.json"}})
+        with pytest.raises(ToolArgumentsError, match="the arguments of x cannot be checked"):
+            tool.check({"a": 1})
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.mark.parametrize(
@@ -270,6 +286,16 @@ async def test_c37_a_timeout_kills_the_group(witness: Witness) -> None:
             await script(BACKGROUND, env={"W": str(witness.path)}).call({}, make_context())
     assert await witness.line() == "ready"
     await witness.nobody_is_left()
+
+
+def test_c37_zombies_that_nobody_collects_are_not_waited_for() -> None:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+    assert process._lives(child.pid)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process._lives(child.pid) is not Path("/proc").is_dir()
+    child.communicate()
+    assert not process._lives(child.pid)
 
 
 async def test_a_background_child_neither_hangs_the_call_nor_dies_with_it(witness: Witness) -> None:
