@@ -11,8 +11,9 @@ A test class of a store inherits the classes of the protocols that the store has
         async def open(self):
             return MyCheckpointer(self.path)
 
-`SessionContract` and `SessionIndexContract` are for sessions; `CheckpointerContract`, `LeaseContract` and the
-optional `RunIndexContract` and `HistoryContract` for runs. Each test has the clause of the contract in its name. They
+`SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
+`SessionIndexContract`, `RunIndexContract` and `HistoryContract`, and for a store that processes share
+`SharedSessionContract` and `SharedCheckpointerContract`. Each test has the clause of the contract in its name. They
 need no test framework: an async method that raises `AssertionError` is a broken promise.
 """
 
@@ -20,6 +21,7 @@ from stores.conformance.checkpointer import CheckpointerContract
 from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.lease import LeaseContract
+from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.session import SessionContract
 from stores.conformance.session_index import SessionIndexContract
 
@@ -30,4 +32,6 @@ __all__ = [
     "RunIndexContract",
     "SessionContract",
     "SessionIndexContract",
+    "SharedCheckpointerContract",
+    "SharedSessionContract",
 ]

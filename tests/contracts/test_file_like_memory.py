@@ -33,7 +33,9 @@ HEADS = st.fixed_dictionaries(
     {},
     optional={
         "status": st.sampled_from(["running", "interrupted", "failed", "completed", "awaiting_approval"]),
-        "state": st.dictionaries(st.sampled_from("xyz"), st.integers(-(2**63), 2**64 - 1) | st.text(max_size=3), max_size=2)
+        "state": st.dictionaries(
+            st.sampled_from("xyz"), st.integers(-(2**63), 2**64 - 1) | st.text(max_size=3), max_size=2
+        )
         | st.just({"large": "y" * 40_000}),
         "error": st.none() | st.just({"code": "provider", "message": "m"}),
         "config": st.just({"model": "m"}),

@@ -1,5 +1,7 @@
 """The file store keeps the whole contract."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,14 @@ from stores.conformance import (
     RunIndexContract,
     SessionContract,
     SessionIndexContract,
+    SharedCheckpointerContract,
+    SharedSessionContract,
 )
 from stores.file import FileCheckpointer, FileSession
 
 
 @pytest.mark.anyio
-class TestFileSession(SessionContract, SessionIndexContract):
+class TestFileSession(SessionContract, SessionIndexContract, SharedSessionContract):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / ".lovia"
@@ -24,12 +28,20 @@ class TestFileSession(SessionContract, SessionIndexContract):
     async def open(self) -> FileSession:
         return FileSession(self.path)
 
+    def recipe(self) -> Callable[[], FileSession]:
+        return partial(FileSession, self.path)
+
 
 @pytest.mark.anyio
-class TestFileCheckpointer(CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract):
+class TestFileCheckpointer(
+    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, SharedCheckpointerContract
+):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / ".lovia"
 
     async def open(self) -> FileCheckpointer:
         return FileCheckpointer(self.path)
+
+    def recipe(self) -> Callable[[], FileCheckpointer]:
+        return partial(FileCheckpointer, self.path)

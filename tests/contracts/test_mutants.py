@@ -4,11 +4,9 @@ import asyncio
 
 import pytest
 
-import stores.conformance
 from stores.errors import LoviaError
-from tests.contracts.mutants import FAULTS, Fault
+from tests.contracts.mutants import CONTRACTS, FAULTS, Fault
 
-CONTRACTS = [getattr(stores.conformance, name) for name in stores.conformance.__all__]
 TESTS = [test for contract in CONTRACTS for name, test in vars(contract).items() if name.startswith("test_")]
 
 

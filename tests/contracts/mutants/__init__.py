@@ -4,7 +4,18 @@
 test_mutants.py). The class name says what is wrong. Read a module here beside its namesake in stores/conformance.
 """
 
-from tests.contracts.mutants import checkpointer, history, index, lease, session, session_index
-from tests.contracts.mutants.planting import FAULTS, Fault
+from tests.contracts.mutants import checkpointer, history, index, lease, processes, session, session_index
+from tests.contracts.mutants.planting import CONTRACTS, FAULTS, Fault
 
-__all__ = ["FAULTS", "Fault", "checkpointer", "history", "index", "lease", "session", "session_index"]
+__all__ = [
+    "CONTRACTS",
+    "FAULTS",
+    "Fault",
+    "checkpointer",
+    "history",
+    "index",
+    "lease",
+    "processes",
+    "session",
+    "session_index",
+]

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import stores.conformance
 from stores.conformance.checks import Contract
 from stores.errors import UserError
 from stores.ids import check_id
 from stores.memory import InMemoryCheckpointer, InMemorySession
 
+CONTRACTS: list[type[Any]] = [getattr(stores.conformance, name) for name in stores.conformance.__all__]
 Test = Callable[[Any], Any]
 
 
@@ -45,14 +47,16 @@ class Fault:
 
     def suite(self) -> Contract[Any]:
         """The contract class that the test belongs to, run on this store."""
-        contract = next(c for c in Contract.__subclasses__() if vars(c).get(self.test.__name__) is self.test)
+        contract = next(c for c in CONTRACTS if vars(c).get(self.test.__name__) is self.test)
         store = self.store()
 
         async def open_(_self: Any) -> Any:
             return store.handle()
 
-        kind: type[Contract[Any]] = type(contract.__name__, (contract,), {"open": open_})
-        return kind()
+        def recipe(_self: Any) -> Any:
+            return self.store
+
+        return type(contract.__name__, (contract,), {"open": open_, "recipe": recipe})()
 
 
 FAULTS: list[Fault] = []
