@@ -103,7 +103,7 @@ def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
         raise StoreDamagedError("the file is empty", where=where)
     if data[-_TAIL : -_TAIL + len(_MARK)] != _MARK or not data.endswith(_CLOSE):
         raise StoreDamagedError("the file does not end as it was written", where=where)
-    if hashlib.sha256(data[:-_TAIL]).hexdigest().encode() != data[-_TAIL + len(_MARK) : -len(_CLOSE)]:
+    if hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest().encode() != data[-_TAIL + len(_MARK) : -len(_CLOSE)]:
         raise StoreDamagedError("the file's content does not match its checksum", where=where)
     try:
         document = orjson.loads(data)

@@ -49,11 +49,6 @@ class Chunk:
     data: bytes
     where: str
 
-    def saves(self, run_id: str) -> list[Save]:
-        """Its records as saves; they are used up."""
-        records, self.records = self.records, []
-        return [codec.decode_save(record, where=self.where, run_id=run_id) for record in records]
-
 
 class Tail:
     """The last chunk of a run as it will be written next."""

@@ -20,9 +20,10 @@ from stores.file.disk import Folder, remove_folder
 from stores.file.locks import RunLock, is_cancelled
 from stores.file.markers import remove_marker, write_marker
 from stores.file.names import chunk_name, name_of, new_key
+from stores.file.reading import fold_chunks
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
-from stores.records import RunSnapshot, Save, Status, fold
+from stores.records import RunSnapshot, Save, Status
 
 T = TypeVar("T")
 
@@ -62,8 +63,7 @@ class FileLease:
         self._open()
         if self._ref is None:
             return None
-        chunks = read_all(self._root, self._run_id, self._ref.key, self._ref.tail)
-        return fold(self._run_id, [save for chunk in chunks for save in chunk.saves(self._run_id)])
+        return fold_chunks(self._run_id, read_all(self._root, self._run_id, self._ref.key, self._ref.tail))
 
     def _open(self) -> None:
         """Find out, once, where the run stands, and put right what a crash left half done."""

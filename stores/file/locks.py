@@ -196,7 +196,7 @@ def _is_alive(note: dict[str, JSON]) -> bool:
     if not isinstance(pid, int) or pid <= 0 or note.get("host") != os.uname().nodename:
         return False
     if note.get("start") is not None:
-        return _start_of(pid) == note["start"]
+        return bool(_start_of(pid) == note["start"])
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -230,7 +230,7 @@ def is_cancelled(root: Root, run_id: str, owner: dict[str, JSON]) -> bool:
             request = codec.decode(data or b"", "cancel", where=name)
         except StoreError:
             return False  # nothing that could be meant for us
-    return bool(owner.items() <= request.items())
+    return owner.items() <= request.items()
 
 
 def clear_cancel(root: Root, name: str) -> None:

@@ -45,11 +45,16 @@ class FileCheckpointer:
     async def _take(self, run_id: str) -> RunLock:
         """The run's lock. A reader may hold it for an instant, so a starter does not give up at once."""
         lock = RunLock(self._root, run_id)
-        deadline = asyncio.get_running_loop().time() + START_PATIENCE
-        while not await self._call(lock.try_take):
-            if asyncio.get_running_loop().time() > deadline:
-                raise await self._call(lock.refusal)
-            await asyncio.sleep(_PAUSE)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + START_PATIENCE
+        try:
+            while not await self._call(lock.try_take):
+                if clock() > deadline:
+                    raise await self._call(lock.refusal)
+                await asyncio.sleep(_PAUSE)
+        except BaseException:  # a cancelled caller may have got it and not know
+            await self._call(lock.release)
+            raise
         return lock
 
     async def load(self, run_id: str) -> RunSnapshot | None:

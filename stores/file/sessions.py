@@ -47,13 +47,13 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
     lock = Lock(root.part(*SESSIONS), name_of(session_id))
     clock = asyncio.get_running_loop().time
     deadline = clock() + SESSION_PATIENCE
-    while not await root.worker.call(take):
-        if clock() > deadline:
-            raise busy_session(session_id)
-        await asyncio.sleep(_PAUSE)
     try:
+        while not await root.worker.call(take):
+            if clock() > deadline:
+                raise busy_session(session_id)
+            await asyncio.sleep(_PAUSE)
         yield
-    finally:
+    finally:  # also for a caller that was cancelled while it got the lock
         await root.worker.call(lock.release)
 
 

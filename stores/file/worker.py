@@ -7,13 +7,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_Job = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 
 
 class Worker:
@@ -25,13 +24,14 @@ class Worker:
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue().put((lambda: function(*args, **kwargs), future))
+        job = _Job(partial(function, *args, **kwargs), asyncio.get_running_loop())
+        self._queue().put(job)
         try:
-            return await asyncio.shield(future)
+            result: R = await job.answer
         except asyncio.CancelledError:
-            await _ended(future)
+            await job.ended()
             raise
+        return result
 
     def _queue(self) -> SimpleQueue[_Job | None]:
         # After a fork the child has the object but not the thread.
@@ -43,33 +43,41 @@ class Worker:
         return self._jobs
 
 
+class _Job:
+    """One call: what to do, and the future of the caller that waits for it now."""
+
+    __slots__ = ("answer", "function", "is_over", "loop")
+
+    def __init__(self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.function = function
+        self.loop = loop
+        self.answer: asyncio.Future[Any] = loop.create_future()
+        self.is_over = False
+
+    def tell(self, result: Any, error: BaseException | None) -> None:
+        """In the caller's loop: it is done."""
+        self.is_over = True
+        if self.answer.cancelled():
+            return
+        if error is None:
+            self.answer.set_result(result)
+        else:
+            self.answer.set_exception(error)
+
+    async def ended(self) -> None:
+        """Wait for the end, however often the caller is cancelled. A failed save is the lease's to remember."""
+        while not self.is_over:
+            self.answer = self.loop.create_future()
+            with suppress(BaseException):
+                await self.answer
+
+
 def _work(jobs: SimpleQueue[_Job | None]) -> None:
     while job := jobs.get():
-        function, future = job
         try:
-            outcome: tuple[Any, BaseException | None] = (function(), None)
+            outcome: tuple[Any, BaseException | None] = (job.function(), None)
         except BaseException as error:
             outcome = (None, error)
         with suppress(RuntimeError):  # the caller's event loop is closed: nobody is left to tell
-            future.get_loop().call_soon_threadsafe(_tell, future, *outcome)
-        del job, function, future, outcome  # an idle thread keeps nothing alive
-
-
-def _tell(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.cancelled():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
-
-async def _ended(future: asyncio.Future[Any]) -> None:
-    """Wait, however often the caller is cancelled; what came of it is the lease's to remember."""
-    while not future.done():
-        try:
-            await asyncio.wait([future])
-        except asyncio.CancelledError:
-            continue
-    if not future.cancelled():
-        future.exception()
+            job.loop.call_soon_threadsafe(job.tell, *outcome)
+        del job, outcome  # an idle thread keeps nothing alive
