@@ -1,5 +1,7 @@
 """The memory stores keep the whole contract."""
 
+import asyncio
+
 import pytest
 
 from stores.conformance import (
@@ -10,6 +12,7 @@ from stores.conformance import (
     SessionContract,
     SessionIndexContract,
 )
+from stores.errors import StoreBusyError
 from stores.memory import InMemoryCheckpointer, InMemorySession
 
 
@@ -31,3 +34,28 @@ class TestInMemoryCheckpointer(CheckpointerContract, LeaseContract, RunIndexCont
 
     async def open(self) -> InMemoryCheckpointer:
         return self.store
+
+
+@pytest.mark.anyio
+async def test_k6_a_session_that_stays_locked_is_busy() -> None:
+    store = InMemoryCheckpointer(busy_timeout=0.01)
+    async with store.open_runs("s"):
+        with pytest.raises(StoreBusyError, match="'s' stayed locked"):
+            async with store.open_runs("s"):
+                pass
+    async with store.open_runs("s") as lines:
+        assert lines == []
+
+
+def test_a_memory_store_can_be_used_in_one_event_loop_after_another() -> None:
+    store = InMemoryCheckpointer()
+
+    async def wait_for_each_other() -> None:
+        async def look() -> None:
+            async with store.open_runs("s"):
+                await asyncio.sleep(0)
+
+        await asyncio.gather(look(), look(), look())
+
+    for _ in range(2):
+        asyncio.run(wait_for_each_other())
