@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 from lovia_cli.errors import AgentFileError
 from lovia_cli.tools.base import ToolArgumentsError, ToolContext
 from stores.entries import JSON
-from stores.values import plain, to_text
+from stores.values import ValueNotStorable, plain, to_text
 
 if TYPE_CHECKING:
     import pydantic
 
 CONTEXT_NAME = "ctx"
 _SHOWN = 80  # characters of a wrong value that its error message quotes
+_LINE = 500  # and of a whole line of it
 
 
 @dataclass(slots=True, frozen=True)
@@ -136,6 +137,10 @@ class Arguments:
             def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's name
                 return False
 
+            def encode_default(self, dft: Any) -> Any:
+                """A set has no order of its own; the fingerprint of the schema needs one (Z7)."""
+                return plain(dft) if isinstance(dft, (set, frozenset)) else super().encode_default(dft)
+
         schema = model.model_json_schema(schema_generator=Quiet)
         schema.pop("title", None)
         schema.setdefault("properties", {})
@@ -167,7 +172,8 @@ def undecorated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def misfit(tool: str, problems: list[str]) -> ToolArgumentsError:
     """The error for a call whose arguments do not fit; ``problems`` has a line for each."""
-    return ToolArgumentsError(f"the arguments of {tool} do not fit:\n" + "\n".join(f"- {line}" for line in problems))
+    lines = "\n".join(f"- {_short(line, _LINE)}" for line in problems)
+    return ToolArgumentsError(f"the arguments of {tool} do not fit:\n{lines}")
 
 
 def takes(names: Iterable[str]) -> str:
@@ -211,5 +217,17 @@ def _one_line(text: str | None) -> str:
 
 
 def _quote(value: Any) -> str:
-    text = _one_line(to_text([value])[1:-1])
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    try:
+        text = _one_line(_json_text(value))
+    except ValueNotStorable:  # deeper than what is ever shown
+        return f"a {type(value).__name__}"
+    return _short(text, _SHOWN)
+
+
+def _short(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 3] + "..."
+
+
+def _json_text(value: Any) -> str:
+    """JSON, so that the text "3" and the number are told apart."""
+    return to_text([value])[1:-1]

@@ -212,6 +212,20 @@ def test_a_long_wrong_value_is_quoted_in_part() -> None:
     assert len(caught.value.message.splitlines()[1]) < 160
 
 
+def test_a_value_of_any_depth_is_an_arguments_error() -> None:
+    value: object = 1
+    for _ in range(200):
+        value = [value]
+    with pytest.raises(ToolArgumentsError, match=r"- city: Input should be a valid string \(got a list\)"):
+        python_tool(google).check({"city": value})
+
+
+def test_z7_the_default_of_a_set_has_one_order() -> None:
+    def pick(of: set[str] = frozenset("hgfedcba")) -> None: ...  # type: ignore[assignment]
+
+    assert python_tool(pick).spec.parameters["properties"]["of"]["default"] == list("abcdefgh")
+
+
 def test_a_validator_that_fails_is_an_arguments_error() -> None:
     def broken(value: str) -> str:
         raise KeyError(value)
