@@ -37,6 +37,14 @@ def refuse_lost_restart(run_id: str, segment: Segment | None, policy: IfRunExist
         )
 
 
+def refuse_stored_run(run_id: str) -> None:
+    """A caller's snapshot replaces a stored run only when told so (R8)."""
+    raise RunExistsError(
+        f"run {run_id!r} is stored already, and a snapshot to resume from was given",
+        hint='leave resume_from out to continue the stored run, or replace it: if_run_exists="restart"',
+    )
+
+
 def exists(run_id: str, stored: RunSnapshot | None, policy: IfRunExists) -> bool:
     """True when the stored run is to be continued or replayed, False to start afresh; raises as R4 says."""
     if stored is None and policy == "resume_only":

@@ -38,11 +38,26 @@ class Execution:
         while True:
             async with AsyncExitStack() as held:
                 found = await open_run(self._order, held)
-                if isinstance(found, Opened):
-                    self._run_id = found.journal.run_id
-                    drifted = self._check_drift(found)
-                    return await self._replay(found) if found.mode == "replay" else await self._execute(found, drifted)
+                result = await self._carry_out(found) if isinstance(found, Opened) else None
+            if result is not None:
+                return await self._deleted_on_success(result)
+            assert not isinstance(found, Opened)
             await self._prepare(found)
+
+    async def _carry_out(self, opened: Opened) -> RunResult:
+        self._run_id = opened.journal.run_id
+        drifted = self._check_drift(opened)
+        return await self._replay(opened) if opened.mode == "replay" else await self._execute(opened, drifted)
+
+    async def _deleted_on_success(self, result: RunResult) -> RunResult:
+        """Last of all, when the run is in its session, and its lease given back: drop it (R7)."""
+        checkpoint = self._order.checkpoint
+        if checkpoint and checkpoint.delete_on_success and result.status == Status.COMPLETED and not result.error:
+            try:
+                await checkpoint.store.delete(self._run_id)
+            except LoviaError as error:
+                result.error = error
+        return result
 
     def _check_drift(self, opened: Opened) -> Changes:
         """What changed in the agent since the run was saved; raises, with nothing written, what must not go on (Z7)."""

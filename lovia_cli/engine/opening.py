@@ -23,7 +23,7 @@ from lovia_cli.engine.order import RunOrder
 from stores.entries import InputEntry
 from stores.ids import new_id
 from stores.protocols import Checkpointer, RunIndex, RunLease
-from stores.records import RunInfo, RunSnapshot, Status
+from stores.records import RunInfo, RunSnapshot, Status, head_to_json
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,8 +61,8 @@ async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
     checkpoint = order.checkpoint
     if checkpoint is None:
         return await _create(order, new_id(), None)
-    if checkpoint.run_id is not None:
-        return await _by_run_id(order, checkpoint, checkpoint.run_id, held)
+    if order.run_id is not None:
+        return await _by_run_id(order, checkpoint, order.run_id, held)
     if order.session_id is not None and isinstance(checkpoint.store, RunIndex):
         return await _by_session(order, checkpoint.store, checkpoint.store, order.session_id, held)
     return await _beside(order, checkpoint.store, new_id(), held)
@@ -71,16 +71,33 @@ async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
 async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, held: AsyncExitStack) -> Found:
     lease = await held.enter_async_context(checkpoint.store.lease(run_id))
     stored = await lease.load()
-    session_id = decisions.session_of(order, run_id, stored)
+    session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
     segment = await conversation.segment(run_id)
     decisions.refuse_lost_restart(run_id, segment, checkpoint.if_run_exists)
+    if checkpoint.resume_from is not None:
+        stored = await _rehydrate(run_id, checkpoint.resume_from, stored, lease, checkpoint)
+        await conversation.load()
+        return _go_on(order, stored, lease, conversation)
     if stored is None and segment is not None and session_id is not None:
         stored = snapshot_of_segment(segment, session_id)
     if not decisions.exists(run_id, stored, checkpoint.if_run_exists) or stored is None:
         return await _beside(order, checkpoint.store, run_id, held, lease)
     await conversation.load()
     return _go_on(order, stored, lease, conversation)
+
+
+async def _rehydrate(
+    run_id: str, given: RunSnapshot, stored: RunSnapshot | None, lease: RunLease, checkpoint: CheckpointOptions
+) -> RunSnapshot:
+    """Save the caller's snapshot first, whole, as save 1 of the run (R8). Approvals and grants do not follow (A5)."""
+    if stored is not None and checkpoint.if_run_exists != "restart":
+        decisions.refuse_stored_run(run_id)
+    left_out = {"save", "steps", "updated_at", "approvals", "grants"}
+    head = {name: value for name, value in head_to_json(given.head).items() if name not in left_out}
+    journal = Journal(run_id, lease, None)
+    await journal.record("imported", *given.entries, step=given.head.steps, **head)
+    return journal.snapshot()
 
 
 def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: Conversation) -> Opened:

@@ -20,12 +20,17 @@ class CheckpointOptions:
     """Where a run is saved, and what an existing run of that id means (R4).
 
     Without ``run_id`` a new one is generated; with a session, section 5 of the contract (K) then decides whether an
-    unfinished run of the session goes on. ``if_run_exists`` needs a ``run_id``.
+    unfinished run of the session goes on. ``if_run_exists`` needs a ``run_id``. ``delete_on_success`` drops the run
+    and its history once it is in its session, which it needs (R7). ``resume_from`` is a snapshot to go on from
+    instead of a stored run: it is saved first, whole, under ``run_id`` or its own id; over a stored run of that id it
+    needs ``restart`` (R8).
     """
 
     store: Checkpointer
     run_id: str | None = None
     if_run_exists: IfRunExists = "resume"
+    delete_on_success: bool = False
+    resume_from: RunSnapshot | None = None
 
 
 class StopSwitch:

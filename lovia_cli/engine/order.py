@@ -48,10 +48,22 @@ class RunOrder:
                 raise UserError("a session id needs a session store", hint="pass session=, such as FileSession(path)")
         if self.checkpoint is None:
             return
-        if self.checkpoint.run_id is not None:
-            check_id(self.checkpoint.run_id, "run id")
+        if self.checkpoint.delete_on_success and self.session is None:
+            raise UserError(
+                "delete_on_success needs a session: it would leave nothing of the run", hint="pass session="
+            )
+        if self.run_id is not None:
+            check_id(self.run_id, "run id")
         elif self.checkpoint.if_run_exists != "resume":
             raise UserError("if_run_exists needs a run id", hint="name the run: --run-id ID")
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id, where the caller has named one."""
+        if self.checkpoint is None:
+            return None
+        given = self.checkpoint.resume_from
+        return self.checkpoint.run_id or (given.run_id if given else None)
 
     @property
     def store(self) -> Checkpointer | None:
