@@ -150,7 +150,7 @@ class Calls:
         except LoviaError as error:
             if error.code.startswith("store"):
                 raise
-            return _answer(call, f"the tool ran, but {error.message}. {error.hint or ''}".strip(), "error")
+            return _answer(call, _told(error), "error")
         except Exception as error:
             return _answer(call, f"{type(error).__name__}: {error}", "error")
 
@@ -163,13 +163,16 @@ class Calls:
         return False
 
     async def _call(self, tool: Tool, arguments: dict[str, Any], call: ToolCallEntry) -> Any:
+        context = self._context(call)
         try:
             async with asyncio.timeout(tool.timeout) as scope:
-                return await tool.call(arguments, self._context(call))
+                return await tool.call(arguments, context)
         except TimeoutError as error:
             if scope.expired():
                 raise ToolError(f"{call.name} timed out after {tool.timeout:g} s and was stopped") from error
             raise
+        finally:
+            self._journal.state.adopt(context.state)
 
     def _context(self, call: ToolCallEntry) -> ToolContext:
         progress = partial(self._emit, "tool.progress", step=call.step, position=call.position)
@@ -191,6 +194,13 @@ _LOST = (
     "{name} was started before the run was interrupted, and whether it had an effect is not known. "
     "It was not run again (on_resume: fail)."
 )
+
+
+def _told(error: LoviaError) -> str:
+    """An error after the tool ran, with its place and what to do, for the model."""
+    where = f" ({error.where})" if error.where else ""
+    hint = f"; {error.hint}" if error.hint else ""
+    return f"the tool ran, but {error.message}{where}{hint}"
 
 
 def _answer(call: ToolCallEntry, output: str, kind: ResultKind) -> ToolResultEntry:

@@ -17,6 +17,12 @@ class UserState:
         self._stored = stored
         self._mark = _mark(self.live)
 
+    def adopt(self, state: dict[str, Any]) -> None:
+        """A tool may also put another dict in the place of its state; that one's content is the state then."""
+        if state is not self.live and isinstance(state, dict):
+            self.live.clear()
+            self.live.update(state)
+
     def check(self) -> None:
         """Raise `ValueNotStorable` when a tool has put something into the state that has no stored form.
 

@@ -190,3 +190,12 @@ async def test_a_tools_progress_is_told_and_not_stored():
     tool = FakeTool(action=lambda arguments, context: context.progress("half way"))
     await Runner.run(agent([calls("a"), "done"], tool), "go", on_event=events)
     assert events.of("tool.progress") == [{"step": 1, "position": 1, "text": "half way"}]
+
+
+async def test_r2_a_tool_may_also_replace_its_state():
+    def work(arguments, context):
+        context.state = {"count": context.state.get("count", 0) + 1}
+
+    result = await Runner.run(agent([calls("a"), calls("b"), "done"], FakeTool(action=work)), "go")
+    assert result.snapshot is not None
+    assert result.snapshot.head.state == {"count": 2}
