@@ -1,0 +1,190 @@
+"""A run's row: where the run stands after its newest save, and what a listing shows of it.
+
+The row changes with every save, so it is small. What changes seldom and may be large (the run's config, an error)
+stands in a line of its own, which is written only when it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stores import codec
+from stores.entries import JSON
+from stores.errors import StoreDamagedError
+from stores.records import Owner, RunInfo, Save, Status
+from stores.sqlite.checksums import checksum
+from stores.sqlite.schema import Part
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+RUNS = Part(
+    "runs",
+    (
+        (
+            # A run's saves belong to a log, so that a restart is a new log, and whoever shares a log keeps it.
+            "CREATE TABLE lovia_logs (log INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL)",
+            "CREATE TABLE lovia_saves (log INTEGER NOT NULL REFERENCES lovia_logs (log) ON DELETE CASCADE,"
+            " number INTEGER NOT NULL, status TEXT NOT NULL, entries INTEGER NOT NULL, data TEXT NOT NULL,"
+            " sum TEXT NOT NULL, PRIMARY KEY (log, number))",
+            "CREATE TABLE lovia_runs (run_id TEXT PRIMARY KEY, log INTEGER NOT NULL UNIQUE REFERENCES lovia_logs (log),"
+            " session_id TEXT, settled INTEGER NOT NULL, status TEXT NOT NULL, save INTEGER NOT NULL,"
+            " step INTEGER NOT NULL, updated_at REAL NOT NULL, entries INTEGER NOT NULL, last TEXT NOT NULL,"
+            " sum TEXT NOT NULL)",
+            "CREATE INDEX lovia_runs_open ON lovia_runs (session_id) WHERE settled = 0",
+            "CREATE TABLE lovia_lines (run_id TEXT PRIMARY KEY REFERENCES lovia_runs (run_id) ON DELETE CASCADE,"
+            " data TEXT NOT NULL, sum TEXT NOT NULL)",
+            "CREATE TABLE lovia_cancels (run_id TEXT PRIMARY KEY, owner TEXT NOT NULL)",
+        ),
+    ),
+)
+
+DELETED = "deleted"
+"""The status of a run that is gone, all but its history."""
+
+_COLUMNS = "run_id, log, session_id, settled, status, save, step, updated_at, entries, last, sum"
+_MOVING = ("status", "save", "step", "updated_at", "entries", "last", "sum")
+_SHOWN = ("agent", "started_at", "stop", "error", "config", "parent")
+
+
+@dataclass(slots=True, kw_only=True)
+class RunRow:
+    """Save ``save`` of ``log`` is the newest; its checksum is ``last``. ``line`` is there where it was asked for."""
+
+    run_id: str
+    log: int
+    session_id: str | None = None
+    settled: int = 0
+    status: str = Status.INTERRUPTED.value
+    save: int = 0
+    step: int = 0
+    updated_at: float = 0.0
+    entries: int = 0
+    last: str = ""
+    line: dict[str, JSON] = field(default_factory=dict)
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.status == DELETED
+
+    def _values(self) -> tuple[Any, ...]:
+        place = (self.run_id, self.log, self.session_id, self.settled)
+        values = (*place, self.status, self.save, self.step, self.updated_at, self.entries, self.last)
+        return (*values, checksum(*values))
+
+    def insert(self, connection: Connection) -> None:
+        marks = ", ".join("?" * 11)
+        connection.execute(f"INSERT INTO lovia_runs ({_COLUMNS}) VALUES ({marks})", self._values())
+
+    def update(self, connection: Connection, *also: str) -> None:
+        """Write what every save changes, and the columns named: an index costs a write even for an equal value."""
+        values = dict(zip(_COLUMNS.split(", "), self._values(), strict=True))
+        names = (*_MOVING, *also)
+        marks = ", ".join(f"{name} = ?" for name in names)
+        connection.execute(
+            f"UPDATE lovia_runs SET {marks} WHERE run_id = ?", (*(values[name] for name in names), self.run_id)
+        )
+
+    def advance(self, save: Save) -> None:
+        """Bring it from the save before to this one."""
+        self.save, self.step, self.updated_at = save.number, save.step, float(save.at)
+        self.entries += len(save.entries)
+        self.status = save.head.get("status", self.status)
+        self.session_id = save.head.get("session_id", self.session_id)
+
+    def info(self, status: str, owner: Owner | None) -> RunInfo:
+        """Its line of a listing."""
+        line = self.line
+        return RunInfo(
+            run_id=self.run_id,
+            status=status,
+            agent=line.get("agent") or "",
+            session_id=self.session_id,
+            started_at=line.get("started_at"),
+            updated_at=self.updated_at,
+            steps=self.step,
+            save=self.save,
+            stop=line.get("stop"),
+            error=line.get("error"),
+            config=line.get("config") or {},
+            parent=line.get("parent"),
+            open_approvals=line.get("approvals") or [],
+            owner=owner,
+        )
+
+
+def read_row(connection: Connection, run_id: str, *, where: str) -> RunRow | None:
+    """The run's row, checked, without its line; None when there is none."""
+    found = connection.execute(f"SELECT {_COLUMNS} FROM lovia_runs WHERE run_id = ?", (run_id,)).fetchone()
+    return None if found is None else _row(found, where=where)
+
+
+def read_lines(
+    connection: Connection, *, where: str, run_id: str | None = None, session_id: str | None = None
+) -> list[RunRow | RunInfo]:
+    """The rows of all runs that are not deleted, with their lines: or of one run, or of one session's open ones.
+
+    A damaged one is given as what a listing says of it.
+    """
+    columns = ", ".join(f"r.{name.strip()}" for name in _COLUMNS.split(","))
+    query = (
+        f"SELECT {columns}, l.data, l.sum FROM lovia_runs r LEFT JOIN lovia_lines l USING (run_id) WHERE status != ?"
+    )
+    values = [DELETED]
+    if run_id is not None:
+        query, values = f"{query} AND r.run_id = ?", [DELETED, run_id]
+    elif session_id is not None:
+        query, values = f"{query} AND r.session_id = ? AND r.settled = 0", [DELETED, session_id]
+    rows: list[RunRow | RunInfo] = []
+    for found in connection.execute(query, values).fetchall():
+        try:
+            row = _row(found[:11], where=where)
+            row.line = _line(row.run_id, *found[11:], where=where)
+            rows.append(row)
+        except StoreDamagedError as error:
+            rows.append(RunInfo(run_id=str(found[0]), status="", damage=f"{error} ({where})"))
+    return rows
+
+
+def _row(found: tuple[Any, ...], *, where: str) -> RunRow:
+    run_id, log, session_id, settled, status, save, step, updated_at, entries, last, total = found
+    if checksum(*found[:-1]) != total:
+        raise StoreDamagedError(f"the row of run {run_id!r} is not what was written", where=where)
+    return RunRow(
+        run_id=run_id,
+        log=log,
+        session_id=session_id,
+        settled=settled,
+        status=status,
+        save=save,
+        step=step,
+        updated_at=updated_at,
+        entries=entries,
+        last=last,
+    )
+
+
+def _line(run_id: str, data: Any, total: Any, *, where: str) -> dict[str, JSON]:
+    if checksum(run_id, data) != total:
+        raise StoreDamagedError(f"the line of run {run_id!r} is not what was written", where=where)
+    line: dict[str, JSON] = orjson.loads(data)
+    return line
+
+
+def write_line(connection: Connection, run_id: str, head: dict[str, JSON], *, where: str) -> None:
+    """Bring the run's line up to the head fields that a save changed. None that it shows: nothing is written."""
+    news = {name: head[name] for name in _SHOWN if name in head}
+    if "approvals" in head:
+        news["approvals"] = [one["id"] for one in head["approvals"] if one.get("state", "pending") == "pending"]
+    found = connection.execute("SELECT data, sum FROM lovia_lines WHERE run_id = ?", (run_id,)).fetchone()
+    if found and not news:
+        return
+    line = (_line(run_id, *found, where=where) if found else {}) | news
+    data = codec.dumps(line).decode()
+    connection.execute(
+        "INSERT OR REPLACE INTO lovia_lines (run_id, data, sum) VALUES (?, ?, ?)",
+        (run_id, data, checksum(run_id, data)),
+    )

@@ -1,0 +1,65 @@
+"""Which tables a store has, which version of them a file holds, and how an older one becomes this one (D1).
+
+A file may hold the tables of several stores, and of programs that know nothing of lovia: each part has its own row
+in ``lovia_schema``, its own steps, and names that start with ``lovia_``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stores.errors import StoreDamagedError, StoreVersionError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The tables of one store. Step n, a few statements, takes them from version n to n + 1; 0 is none at all."""
+
+    name: str
+    steps: tuple[tuple[str, ...], ...]
+
+    @property
+    def version(self) -> int:
+        return len(self.steps)
+
+
+def version_of(connection: Connection, part: Part, *, where: str) -> int:
+    """The version of the part that the file holds; 0 when it has none.
+
+    Raises `StoreVersionError` when a newer lovia has migrated it past what this one knows.
+    """
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'lovia_schema'").fetchone():
+        return 0
+    row = connection.execute("SELECT version FROM lovia_schema WHERE part = ?", (part.name,)).fetchone()
+    found = row[0] if row else 0
+    if not isinstance(found, int) or found < 0:
+        raise StoreDamagedError(f"the version of the {part.name} is {found!r}", where=where)
+    if found > part.version:
+        raise StoreVersionError(
+            f"a newer lovia has migrated the {part.name} in this database to version {found}; "
+            f"this one knows version {part.version}",
+            where=where,
+        )
+    return found
+
+
+def bring_up(connection: Connection, part: Part, *, where: str) -> None:
+    """Take the part's tables to this version, in the transaction that is open: all of it or nothing."""
+    found = version_of(connection, part, where=where)
+    if found == part.version:
+        return
+    connection.execute(_TABLE)
+    for step in part.steps[found:]:
+        for statement in step:
+            connection.execute(statement)
+    connection.execute(
+        "INSERT INTO lovia_schema (part, version) VALUES (?, ?) "
+        "ON CONFLICT (part) DO UPDATE SET version = excluded.version",
+        (part.name, part.version),
+    )

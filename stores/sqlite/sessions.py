@@ -1,0 +1,95 @@
+"""The SQLite store's sessions: append-only logs of segments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stores.entries import JSON, Entry
+from stores.errors import SegmentDiffersError
+from stores.ids import check_id, new_id
+from stores.records import Segment, SessionInfo
+from stores.sqlite.database import BUSY_TIMEOUT, Database
+from stores.sqlite.segments import (
+    SESSIONS,
+    SessionRow,
+    add_segment,
+    list_sessions,
+    read_segments,
+    read_session,
+    stored_checksum,
+)
+from stores.surgery import entries_checksum
+from stores.values import plain
+
+
+class SQLiteSession:
+    """A `Session` and a `SessionIndex` in one SQLite file, which other stores may share.
+
+    ``wal=True`` turns the file to WAL mode. Another process's lock is waited for ``busy_timeout`` seconds.
+    """
+
+    def __init__(self, path: str | Path | Database, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:
+        self._database = path if isinstance(path, Database) else Database(path, wal=wal, busy_timeout=busy_timeout)
+        self._call = self._database.worker.call
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        return await self._call(self._segments, check_id(session_id, "session id"))
+
+    def _segments(self, session_id: str) -> list[Segment]:
+        with self._database.reading(SESSIONS) as connection:
+            row = read_session(connection, session_id, where=self._database.where) if connection else None
+            if connection is None or row is None:
+                return []
+            return read_segments(connection, row, where=self._database.where)
+
+    async def load(self, session_id: str) -> list[Entry]:
+        return [entry for segment in await self.segments(session_id) for entry in segment.entries]
+
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
+    ) -> str:
+        check_id(session_id, "session id")
+        run_id = new_id() if run_id is None else check_id(run_id, "run id")
+        await self._call(self._append, session_id, entries, run_id, plain(meta or {}))
+        return run_id
+
+    def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
+        """One transaction from the look at what is stored to the commit: of two that race, one finds the other's."""
+        total = entries_checksum(entries)
+        with self._database.writing(SESSIONS) as connection:
+            stored = stored_checksum(connection, session_id, run_id)
+            if stored is None:
+                row = read_session(connection, session_id, where=self._database.where) or SessionRow(session_id)
+                add_segment(connection, row, run_id, entries, meta, total)
+            elif stored != total:
+                raise SegmentDiffersError(
+                    f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+                    hint="append under a new run id",
+                )
+
+    async def clear(self, session_id: str) -> None:
+        await self._call(self._clear, check_id(session_id, "session id"))
+
+    def _clear(self, session_id: str) -> None:
+        with self._database.reading(SESSIONS) as connection:
+            query = "SELECT 1 FROM lovia_sessions WHERE session_id = ?"
+            if connection is None or not connection.execute(query, (session_id,)).fetchone():
+                return
+        with self._database.writing(SESSIONS) as connection:
+            connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
+
+    async def sessions(self) -> list[SessionInfo]:
+        return await self._call(self._list)
+
+    def _list(self) -> list[SessionInfo]:
+        with self._database.reading(SESSIONS) as connection:
+            infos = list_sessions(connection, where=self._database.where) if connection else []
+        return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+
+    async def has_segment(self, session_id: str, run_id: str) -> bool:
+        check_id(session_id, "session id")
+        return await self._call(self._has_segment, session_id, check_id(run_id, "run id"))
+
+    def _has_segment(self, session_id: str, run_id: str) -> bool:
+        with self._database.reading(SESSIONS) as connection:
+            return connection is not None and stored_checksum(connection, session_id, run_id) is not None

@@ -1,0 +1,22 @@
+"""One SQLite file as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stores.sqlite.database import BUSY_TIMEOUT, Database
+from stores.sqlite.runs import SQLiteCheckpointer
+from stores.sqlite.sessions import SQLiteSession
+
+
+class SQLiteStore:
+    """Sessions and runs in one file, with one connection and one thread.
+
+    Nothing is read or written before it is asked for, and reading makes nothing: a file that is not there is empty.
+    """
+
+    def __init__(self, path: str | Path, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:
+        database = Database(path, wal=wal, busy_timeout=busy_timeout)
+        self.path = database.path
+        self.session = SQLiteSession(database)
+        self.checkpointer = SQLiteCheckpointer(database)

@@ -1,0 +1,92 @@
+"""The thread that does a store's blocking work, so that a flush never stops the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Worker:
+    """One thread a store, started with the first call and ended with the store."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[_Job | None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
+        job = _Job(partial(function, *args, **kwargs), asyncio.get_running_loop())
+        self._queue().put(job)
+        try:
+            result: R = await job.answer
+        except asyncio.CancelledError:
+            await job.ended()
+            raise
+        return result
+
+    async def save(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same for what is short and comes often: right here, when no other task is there to be held up.
+
+        Handing a save over and back takes a third of the time that its flushes take, and twice its system calls.
+        """
+        if len(asyncio.all_tasks()) == 1:
+            return function(*args, **kwargs)
+        return await self.call(function, *args, **kwargs)
+
+    def _queue(self) -> SimpleQueue[_Job | None]:
+        # After a fork the child has the object but not the thread.
+        if self._jobs is None or self._thread is None or not self._thread.is_alive():
+            self._jobs = SimpleQueue()
+            self._thread = threading.Thread(target=_work, args=(self._jobs,), name="lovia-store", daemon=True)
+            self._thread.start()
+            weakref.finalize(self, self._jobs.put, None)
+        return self._jobs
+
+
+class _Job:
+    """One call: what to do, and the future of the caller that waits for it now."""
+
+    __slots__ = ("answer", "function", "is_over", "loop")
+
+    def __init__(self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.function = function
+        self.loop = loop
+        self.answer: asyncio.Future[Any] = loop.create_future()
+        self.is_over = False
+
+    def tell(self, result: Any, error: BaseException | None) -> None:
+        """In the caller's loop: it is done."""
+        self.is_over = True
+        if self.answer.cancelled():
+            return
+        if error is None:
+            self.answer.set_result(result)
+        else:
+            self.answer.set_exception(error)
+
+    async def ended(self) -> None:
+        """Wait for the end, however often the caller is cancelled. A failed save is the lease's to remember."""
+        while not self.is_over:
+            self.answer = self.loop.create_future()
+            with suppress(BaseException):
+                await self.answer
+
+
+def _work(jobs: SimpleQueue[_Job | None]) -> None:
+    while job := jobs.get():
+        try:
+            outcome: tuple[Any, BaseException | None] = (job.function(), None)
+        except BaseException as error:
+            outcome = (None, error)
+        with suppress(RuntimeError):  # the caller's event loop is closed: nobody is left to tell
+            job.loop.call_soon_threadsafe(job.tell, *outcome)
+        del job, outcome  # an idle thread keeps nothing alive

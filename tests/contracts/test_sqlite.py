@@ -1,0 +1,81 @@
+"""The SQLite store keeps the whole contract: in both journal modes, alone in its file and beside the other store."""
+
+from pathlib import Path
+
+import pytest
+
+from stores.conformance import (
+    CheckpointerContract,
+    HistoryContract,
+    LeaseContract,
+    RunIndexContract,
+    SessionContract,
+    SessionIndexContract,
+)
+from stores.conformance.checks import saved, write
+from stores.conformance.samples import say
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+
+
+class SessionSuite(SessionContract, SessionIndexContract):
+    wal = False
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "store.db"
+
+    async def open(self) -> SQLiteSession:
+        return SQLiteSession(self.path, wal=self.wal)
+
+
+class CheckpointerSuite(CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract):
+    wal = False
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "store.db"
+
+    async def open(self) -> SQLiteCheckpointer:
+        return SQLiteCheckpointer(self.path, wal=self.wal)
+
+
+@pytest.mark.anyio
+class TestSQLiteSession(SessionSuite):
+    pass
+
+
+@pytest.mark.anyio
+class TestSQLiteSessionInWAL(SessionSuite):
+    wal = True
+
+
+@pytest.mark.anyio
+class TestSQLiteCheckpointer(CheckpointerSuite):
+    pass
+
+
+@pytest.mark.anyio
+class TestSQLiteCheckpointerInWAL(CheckpointerSuite):
+    wal = True
+
+
+@pytest.mark.anyio
+class TestSQLiteSessionBesideRuns(SessionSuite):
+    """Runs of the same ids are in the same file."""
+
+    async def open(self) -> SQLiteSession:
+        if not self.path.exists():
+            for run_id in ("s", "r1"):
+                await write(SQLiteCheckpointer(self.path), run_id, saved(1, say("a run"), session_id="s"))
+        return await super().open()
+
+
+@pytest.mark.anyio
+class TestSQLiteCheckpointerBesideSessions(CheckpointerSuite):
+    """Sessions of the same ids are in the same file."""
+
+    async def open(self) -> SQLiteCheckpointer:
+        if not self.path.exists():
+            for session_id in ("s", "r"):
+                await SQLiteSession(self.path).append(session_id, [say("a segment")], run_id="r")
+        return await super().open()
