@@ -2,6 +2,14 @@
 
 import pytest
 
+from tests.services import pytest_collection_modifyitems, pytest_runtest_setup, pytest_unconfigure
+
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_runtest_setup",
+    "pytest_unconfigure",
+]  # the hooks of `tests.services`
+
 
 @pytest.fixture
 def anyio_backend() -> str:
