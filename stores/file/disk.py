@@ -66,7 +66,8 @@ class Folder:
             return found
         try:
             os.mkdir(path, 0o700)
-            os.chmod(path, 0o700)  # whatever the umask took away
+            if os.stat(path).st_mode & 0o777 != 0o700:
+                os.chmod(path, 0o700)  # an odd umask took even that away
             parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 flush(parent)

@@ -46,7 +46,7 @@ class FileLease:
         return await self._root.worker.call(self._load)
 
     async def save(self, save: Save) -> None:
-        await self._root.worker.call(self._save, save)
+        await self._root.worker.save(self._save, save)
 
     async def cancel_requested(self) -> bool:
         return is_cancelled(self._root, self._run_id, self._lock.owner)

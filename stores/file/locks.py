@@ -179,31 +179,25 @@ def this_process() -> dict[str, JSON]:
 
 
 def _start_of(pid: int) -> str | None:
-    """When the process started, as text that only ever matches itself; None when that cannot be known."""
+    """When the process started, as text that only ever matches itself; None when it is dead or cannot be known."""
     if sys.platform != "linux":
         return None
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat, open("/proc/sys/kernel/random/boot_id", "rb") as boot:
             # The command's name may hold spaces and brackets; the fields behind it do not.
-            return f"{boot.read(8).decode()}-{stat.read().rpartition(b')')[2].split()[19].decode()}"
+            fields = stat.read().rpartition(b")")[2].split()
+            # A killed process whose parent has not asked for it yet is still listed.
+            return None if fields[0] in (b"Z", b"X") else f"{boot.read(8).decode()}-{fields[19].decode()}"
     except (OSError, IndexError):
         return None
 
 
 def _is_alive(note: dict[str, JSON]) -> bool:
     """True when the process is of this host and surely alive."""
-    pid = note.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or note.get("host") != os.uname().nodename:
+    pid, start = note.get("pid"), note.get("start")
+    if not isinstance(pid, int) or start is None or note.get("host") != os.uname().nodename:
         return False
-    if note.get("start") is not None:
-        return bool(_start_of(pid) == note["start"])
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True  # it is there, and somebody else's
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
+    return _start_of(pid) == str(start)
 
 
 def leave_cancel(root: Root, run_id: str) -> Owner | None:

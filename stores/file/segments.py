@@ -52,6 +52,15 @@ class Log:
         """False for a session that nothing was appended to, or that was cleared."""
         return bool(self.places or self.shared or "updated_at" in self.fields) and not self.fields.get("cleared")
 
+    def count(self, file: str, entries: int, checksum: str, at: float | None = None) -> None:
+        """One more segment, in the file of that name."""
+        fields = self.fields
+        fields["count"] += 1
+        fields["entries"] += entries
+        fields["last"], fields["last_sum"] = file, checksum
+        fields["updated_at"] = time.time() if at is None else at
+        fields.pop("cleared", None)
+
     def find(self, run_id: str) -> Place | None:
         """The live segment of that run."""
         wanted = digest(run_id)
@@ -66,11 +75,11 @@ def read_log(root: Root, session_id: str) -> Log:
     """The session as it is on disk; an unknown one is empty."""
     with root.open_folder(*session_folder(session_id)) as folder:
         if folder is None:
-            return Log(session_id, _fresh(session_id), [], [])
+            return Log(session_id, fresh_session(session_id), [], [])
         fields = read_session(folder, session_id)
         places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
     if fields is None:
-        fields = _fresh(session_id)
+        fields = fresh_session(session_id)
         if any(place.n != 1 or place.epoch for place in places):
             where = f"{root.part(*session_folder(session_id))}/{SESSION}"
             raise StoreDamagedError(f"{SESSION} is missing", where=where)
@@ -101,7 +110,7 @@ def parse_session(data: bytes, where: str) -> dict[str, Any]:
 _COUNTERS = ("epoch", "limit", "count", "entries")
 
 
-def _fresh(session_id: str) -> dict[str, Any]:
+def fresh_session(session_id: str) -> dict[str, Any]:
     counters = dict.fromkeys(_COUNTERS, 0)
     return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "cut": [], "base": None}
 
@@ -144,7 +153,7 @@ def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
         if folder is None:
             raise StoreDamagedError("the fork's source is missing", where=root.part(*session_folder(base["session"])))
         names = folder.names()
-        source = read_session(folder, base["session"]) or _fresh(base["session"])
+        source = read_session(folder, base["session"]) or fresh_session(base["session"])
         places = [_place(found, folder.path) for name in names if (found := parse_segment_name(name))]
     then = source | {"epoch": base["epoch"], "limit": base["count"], "count": base["count"]}
     places = [place for place in places if place.n <= base["count"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -103,23 +102,14 @@ class FileSession:
             self._roll_forward(log)
             name, lines = encode_segment(log, run_id, entries, meta, checksum)
             folder.write(name, lines.bytes(), by=temps)
-            self._count(log, name, len(entries), lines.sum)
+            log.count(name, len(entries), lines.sum)
             folder.write(SESSION, codec.encode(log.fields), by=temps)
 
     def _roll_forward(self, log: Log) -> None:
         """Count what an append that was cut off has left behind the last segment."""
         for place in log.places[log.fields["count"] :]:
             document = read_segment(place, log.session_id)
-            self._count(log, place.file, len(document["entries"]), document["sum"])
-
-    @staticmethod
-    def _count(log: Log, file: str, entries: int, checksum: str) -> None:
-        fields = log.fields
-        fields["count"] += 1
-        fields["entries"] += entries
-        fields["last"], fields["last_sum"] = file, checksum
-        fields["updated_at"] = time.time()
-        fields.pop("cleared", None)
+            log.count(place.file, len(document["entries"]), document["sum"])
 
     async def clear(self, session_id: str) -> None:
         check_id(session_id, "session id")

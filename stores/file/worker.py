@@ -33,6 +33,15 @@ class Worker:
             raise
         return result
 
+    async def save(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same for what is short and comes often: right here, when no other task is there to be held up.
+
+        Handing a save over and back takes a third of the time that its flushes take, and twice its system calls.
+        """
+        if len(asyncio.all_tasks()) == 1:
+            return function(*args, **kwargs)
+        return await self.call(function, *args, **kwargs)
+
     def _queue(self) -> SimpleQueue[_Job | None]:
         # After a fork the child has the object but not the thread.
         if self._jobs is None or self._thread is None or not self._thread.is_alive():

@@ -1,0 +1,203 @@
+"""The doctor: looks at every record of a store, and puts right what can be without losing anything.
+
+What is damaged is moved to ``quarantine``; what is derived is made again: refs from the data, ``session.json``
+from the segments, markers from the refs. A run that is being executed is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from stores import codec
+from stores.errors import RunLockedError, StoreError, StoreVersionError
+from stores.file.check_run import DataFolder, problems_of_orphan, problems_of_run, read_fields, survey
+from stores.file.check_session import problems_of_session
+from stores.file.disk import TEMP
+from stores.file.locks import SESSIONS, Lock, RunLock
+from stores.file.names import name_of
+from stores.file.quarantine import Finding, Problem, set_aside
+from stores.file.root import IGNORE, STORE, Root
+
+__all__ = ["Finding", "check", "repair"]
+
+PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", "results", "locks", "cancel", "quarantine"})
+ROUNDS = 10
+"""How often one record is mended before the doctor gives up on it: each round can bring the next damage to light."""
+
+
+def check(path: str | Path) -> list[Finding]:
+    """Everything that is wrong with the store, and nothing is changed. A store that is not there is well."""
+    root = Root(path, create=False)
+    problems = _problems_of_root(root)
+    if _open(root):
+        problems += [problem for unit in _units(root) for problem in unit.problems()]
+    return [problem.finding() for problem in problems]
+
+
+def repair(path: str | Path) -> list[Finding]:
+    """Mend what can be mended, each record under its lock, and say what was found.
+
+    What is repairable in the answer has been repaired; the rest is as it was.
+    """
+    root = Root(path, create=False)
+    findings = []
+    for problem in _problems_of_root(root):
+        findings.append(problem.finding())
+        if problem.mend:
+            problem.mend()
+    if not _open(root):
+        return findings
+    for unit in _units(root):
+        findings += unit.repair()
+    return findings
+
+
+def _open(root: Root) -> bool:
+    """True when the store's own file is in order, or has just been made so."""
+    try:
+        return root.exists()
+    except StoreError:
+        return False
+
+
+class Unit:
+    """One record: how it is checked, and the lock under which it is mended."""
+
+    def __init__(self, file: str, problems: Callable[[], list[Problem]], lock: Callable[[], Lock | RunLock]) -> None:
+        self._file = file
+        self._look = problems
+        self._lock = lock
+
+    def problems(self) -> list[Problem]:
+        """Looked for twice, so that a write that came in between is not taken for damage."""
+        first = self._careful()
+        return first and self._careful()
+
+    def _careful(self) -> list[Problem]:
+        try:
+            return self._look()
+        except StoreError as error:
+            return [Problem(error.where or self._file, error.message)]
+
+    def repair(self) -> list[Finding]:
+        """Mend one problem after the other, until none is left that can be mended."""
+        if not self.problems():
+            return []
+        with _held(self._lock) as reason:
+            if reason:
+                return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in self.problems()]
+            findings: list[Finding] = []
+            for _ in range(ROUNDS):
+                problems = self._careful()
+                mendable = next((problem for problem in problems if problem.mend), None)
+                if mendable is None or mendable.mend is None:
+                    return findings + [problem.finding() for problem in problems]
+                findings.append(mendable.finding())
+                mendable.mend()
+            return findings
+
+
+@contextmanager
+def _held(lock: Callable[[], Lock | RunLock]) -> Iterator[str]:
+    """The record's lock, and "" - or why it is left alone."""
+    held = lock()
+    try:
+        taken = held.try_take()
+    except RunLockedError as error:
+        yield f"left alone: {error.message}"
+        return
+    try:
+        yield "" if taken else "left alone: it is in use"
+    finally:
+        if taken:
+            held.release()
+
+
+def _problems_of_root(root: Root) -> list[Problem]:
+    """The store's own file, and what does not belong beside it."""
+    try:
+        root.exists()
+    except StoreVersionError as error:
+        return [Problem(error.where or root.path, error.message)]
+    except StoreError as error:
+        if error.where != root.part(STORE):
+            raise
+        return [Problem(error.where, error.message, lambda: _new_store_file(root))]
+    names = os.listdir(root.path) if os.path.isdir(root.path) else []
+    strange = [name for name in names if name not in PARTS and not name.endswith(TEMP)]
+    return [Problem(root.part(name), "not a file of this store; it is left alone") for name in strange]
+
+
+def _new_store_file(root: Root) -> None:
+    root.assume()
+    set_aside(root, STORE)
+    with root.open_folder() as folder:
+        if folder:
+            folder.write(STORE, codec.encode({"kind": "store"}))
+
+
+def _units(root: Root) -> Iterator[Unit]:
+    """Every record of the store: runs, data that no run names, sessions."""
+    folders = survey(root)
+    with root.open_folder("runs") as runs:
+        names = sorted(runs.names()) if runs else []
+    named: set[str] = set()
+    for file in names:
+        name = file.removesuffix(".json")
+        keys, run_id = _keys_of(root, name, folders)
+        named |= keys
+        yield Unit(root.part("runs", file), _run(root, name, folders), _run_lock(root, run_id))
+    named |= {folder.base for folder in folders.values() if folder.base}
+    for key, folder in folders.items():
+        if key not in named:
+            yield Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))
+    with root.open_folder("sessions") as sessions:
+        session_names = sorted(sessions.names()) if sessions else []
+    for name in session_names:
+        yield Unit(root.part("sessions", name), _session(root, name), _session_lock(root, name))
+
+
+def _run(root: Root, name: str, folders: dict[str, DataFolder]) -> Callable[[], list[Problem]]:
+    return lambda: problems_of_run(root, name, folders)
+
+
+def _orphan(root: Root, folder: DataFolder) -> Callable[[], list[Problem]]:
+    def look() -> list[Problem]:
+        if not os.path.isdir(root.part("data", folder.key)) or folder.key in _keys_of_run(root, folder.run_id):
+            return []
+        return problems_of_orphan(root, folder)
+
+    return look
+
+
+def _session(root: Root, name: str) -> Callable[[], list[Problem]]:
+    return lambda: problems_of_session(root, name)
+
+
+def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
+    return lambda: RunLock(root, run_id)
+
+
+def _session_lock(root: Root, name: str) -> Callable[[], Lock]:
+    def lock() -> Lock:
+        with root.make_folder(*SESSIONS) as folder:
+            return Lock(folder.path, name)
+
+    return lock
+
+
+def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set[str], str]:
+    """The data folders that belong to the ref of that name, and the run's id as far as it is known."""
+    try:
+        ref = read_fields(root, name)
+        return {ref.key, ref.fields.get("drop") or ref.key}, ref.run_id
+    except (StoreError, FileNotFoundError):
+        mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
+        return {folder.key for folder in mine}, next((folder.run_id for folder in mine if folder.run_id), name)
+
+
+def _keys_of_run(root: Root, run_id: str | None) -> set[str]:
+    return _keys_of(root, name_of(run_id), {})[0] if run_id else set()

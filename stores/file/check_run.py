@@ -1,0 +1,214 @@
+"""What may be wrong with a run, and how it is put right from the data that is left."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from stores import codec
+from stores.entries import UnknownEntryError
+from stores.errors import StoreError, StoreVersionError
+from stores.file.chunks import Chunk, read_all
+from stores.file.disk import TEMP, remove_folder
+from stores.file.markers import marker_folder, write_marker
+from stores.file.names import chunk_name, chunk_number, is_key, name_of
+from stores.file.quarantine import Problem, set_aside
+from stores.file.refs import Ref, parse_ref
+from stores.file.root import Root
+from stores.records import Status
+
+YOUNG = 3600
+"""Seconds for which a data folder without a chunk may belong to a run that begins right now."""
+
+
+@dataclass(slots=True)
+class DataFolder:
+    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells."""
+
+    key: str
+    chunks: int = 0
+    saves: int = 0
+    run_id: str | None = None
+    base: str | None = None
+    is_young: bool = False
+
+
+def survey(root: Root) -> dict[str, DataFolder]:
+    """All data folders by key."""
+    with root.open_folder("data") as data:
+        return {key: _look_into(root, key) for key in sorted(data.names())} if data else {}
+
+
+def _look_into(root: Root, key: str) -> DataFolder:
+    found = DataFolder(key)
+    with suppress(StoreError), root.open_folder("data", key) as folder:
+        if folder is None:
+            return found
+        found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
+        names = sorted(name for name in folder.names() if chunk_number(name))
+        found.chunks = found.saves = len(names)
+        for name in names:
+            with suppress(StoreError, KeyError, TypeError):
+                document = codec.decode(folder.read(name) or b"", "chunk", where=name)
+                found.run_id = str(document["id"])
+                found.base = (document.get("base") or {}).get("key")
+                found.saves += document["first"] + len(document["records"]) - 2
+                break
+    return found
+
+
+def read_fields(root: Root, name: str) -> Ref:
+    """The ref of that name. Raises what is wrong with it."""
+    with root.open_folder("runs") as runs:
+        data = runs.read(f"{name}.json") if runs else None
+        if runs is None or data is None:
+            raise FileNotFoundError(name)
+        return parse_ref(data, name, runs.where(f"{name}.json"))
+
+
+def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> list[Problem]:
+    """Everything that is wrong with the run of that name."""
+    file = root.part("runs", f"{name}.json")
+    try:
+        ref = read_fields(root, name)
+    except FileNotFoundError:
+        return []
+    except StoreVersionError as error:
+        return [Problem(file, error.message)]
+    except StoreError as error:
+        mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
+        lost = "" if mine else "; no data of it was found"
+        return [Problem(file, error.message + lost, partial(_rebuild, root, name, mine))]
+    if ref.is_deleted:
+        return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
+    return [*_problems_of_data(root, ref), *_problems_of_marker(root, ref)]
+
+
+def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
+    def mend() -> None:
+        remove_folder(root.part("data", ref.key))
+        with root.make_folder("runs") as runs:
+            runs.unlink(f"{name_of(ref.run_id)}.json")
+            runs.sync()
+
+    return Problem(file, "the run was deleted, and a crash kept its data", mend, is_leftover=True)
+
+
+def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
+    fresh, error = examine(root, ref)
+    problems = []
+    if error is not None:
+        file = error.where or root.part("data", ref.key)
+        if isinstance(error, (StoreVersionError, UnknownEntryError)):
+            problems.append(Problem(file, error.message))
+        else:
+            kept = f"; saves 1 to {fresh.save} can be kept" if fresh.save else "; no save before it can be kept"
+            problems.append(Problem(file, error.message + kept, partial(_cut_back, root, ref, fresh)))
+    dropped = ref.fields.get("drop")
+    with root.open_folder("data", ref.key) as folder:
+        for name in folder.names() if folder else ():
+            if name.endswith(TEMP):
+                what = "an unfinished write of a process that was killed"
+                mend = partial(_remove, root, "data", ref.key, name)
+                problems.append(Problem(root.part("data", ref.key, name), what, mend, is_leftover=True))
+            elif chunk_number(name) is None:
+                problems.append(Problem(root.part("data", ref.key, name), "not a file of this store; it is left alone"))
+    if isinstance(dropped, str) and is_key(dropped) and dropped != ref.key:
+        with root.open_folder("data", dropped) as old:
+            if old is not None:
+                what = "the data of a run that was begun anew"
+                problems.append(Problem(old.path, what, partial(remove_folder, old.path), is_leftover=True))
+    return problems
+
+
+def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
+    """The ref as its data has it, up to the first thing that is wrong with them, and that."""
+    fresh = Ref(ref.run_id, ref.fields | {"status": Status.RUNNING.value, "save": 0})
+    last: Chunk | None = None
+    try:
+        for chunk in read_all(root, ref.run_id, ref.key, ref.tail):
+            for record in chunk.records:
+                fresh.advance_by_record(record)
+            fresh.point_at(chunk.n, chunk.sum)
+            for record in chunk.records:
+                codec.decode_save(record, where=chunk.where, run_id=ref.run_id)
+            last = chunk
+        if last is not None:
+            ref.check_newest(last)
+    except StoreError as error:
+        return fresh, error
+    except (KeyError, TypeError) as error:
+        return fresh, StoreError(f"a save lacks {error}", where=root.part("data", ref.key))
+    return fresh, None
+
+
+def _cut_back(root: Root, ref: Ref, fresh: Ref) -> None:
+    """Keep the saves before the damage: the chunks from there on go aside, and the ref back to what is left."""
+    name = f"{name_of(ref.run_id)}.json"
+    with root.make_folder("data", ref.key) as data:
+        numbers = sorted(number for entry in data.names() if (number := chunk_number(entry)))
+        if not fresh.save:
+            set_aside(root, "runs", name)
+            set_aside(root, "data", ref.key)
+            return
+        for number in numbers:
+            if number > fresh.tail:
+                set_aside(root, "data", ref.key, chunk_name(number))
+        with root.make_folder("runs") as runs:
+            fresh.write(runs, by=data)
+
+
+def _rebuild(root: Root, name: str, folders: list[DataFolder]) -> None:
+    """A ref that cannot be read goes aside, and is made again from the newest data of its run."""
+    found = [examine(root, Ref.new(folder.run_id or "", folder.key))[0] for folder in folders]
+    set_aside(root, "runs", f"{name}.json")
+    if whole := [ref for ref in found if ref.save]:
+        newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
+        with root.make_folder("runs") as runs, root.make_folder("data", newest.key) as data:
+            newest.write(runs, by=data)
+
+
+def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
+    """A data folder that no ref names."""
+    file = root.part("data", folder.key)
+    aside = partial(set_aside, root, "data", folder.key)
+    if folder.chunks == 0:
+        what = "a crash cut off a run before it began"
+        return [] if folder.is_young else [Problem(file, what, partial(remove_folder, file), is_leftover=True)]
+    if folder.run_id is None:
+        return [Problem(file, "data of an unknown run: no part of it can be read", aside)]
+    if folder.saves > 1 and not _has_ref(root, folder.run_id):
+        what = f"the ref of run {folder.run_id!r} is missing; it can be made from the data"
+        return [Problem(file, what, partial(_rebuild, root, name_of(folder.run_id), [folder]))]
+    what = f"a crash cut off run {folder.run_id!r} before it began"
+    return [Problem(file, what, aside, is_leftover=True)]
+
+
+def _has_ref(root: Root, run_id: str) -> bool:
+    try:
+        read_fields(root, name_of(run_id))
+    except FileNotFoundError:
+        return False
+    except StoreError:
+        return True
+    return True
+
+
+def _problems_of_marker(root: Root, ref: Ref) -> list[Problem]:
+    """An unfinished run of a session has a marker there."""
+    if ref.session_id is None or ref.status == Status.COMPLETED:
+        return []
+    file = f"{name_of(ref.run_id)}.json"
+    with root.open_folder(*marker_folder(ref.session_id)) as folder:
+        if folder and file in folder.names():
+            return []
+    where = root.part(*marker_folder(ref.session_id), file)
+    return [Problem(where, "the session does not know of this unfinished run", partial(write_marker, root, ref))]
+
+
+def _remove(root: Root, *parts: str) -> None:
+    with root.make_folder(*parts[:-1]) as folder:
+        folder.unlink(parts[-1])
