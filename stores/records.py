@@ -77,7 +77,8 @@ class RunHead:
 
     ``stop`` is why an interrupted run stopped: ``{"reason": "signal", "signal": 15}``, or a
     ``"limit"``, ``"timeout"``, ``"cancel"``, ``"provider"`` or ``"save"``. ``responses`` counts the model's
-    responses by agent name. ``stopped_calls`` and ``started_calls`` name calls as ``"STEP.POSITION"``.
+    responses by agent name. ``cost_usd`` is what the responses cost whose price is known, ``cost_unknown`` the number
+    of the others. ``stopped_calls`` and ``started_calls`` name calls as ``"STEP.POSITION"``.
     ``queued_input`` holds accepted inputs that the transcript has not got yet, as entry JSON.
     Times are epoch seconds; ``active_seconds`` counts executing time only.
     """
@@ -92,6 +93,7 @@ class RunHead:
     save: int = 0
     usage: dict[str, JSON] = field(default_factory=dict)
     cost_usd: float | None = None
+    cost_unknown: int = 0
     output: JSON = None
     error: dict[str, JSON] | None = None
     finish_reason: str | None = None
@@ -212,11 +214,15 @@ def head_from_json(data: dict[str, JSON]) -> RunHead:
 
 @dataclass(slots=True, kw_only=True)
 class Segment:
-    """One finished run inside a session (S1): run id, entries in call order, opaque ``meta``."""
+    """One finished run inside a session (S1): run id, entries in call order, opaque ``meta``.
+
+    ``truncated``: a rewind has cut off its end (M3), so it tells no longer how the run ended, and has no ``meta``.
+    """
 
     run_id: str
     entries: list[Entry]
     meta: dict[str, JSON] = field(default_factory=dict)
+    truncated: bool = False
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

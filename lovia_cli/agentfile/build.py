@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.agent import Agent, Limits
+from lovia_cli.agentfile.output import output_parser
 from lovia_cli.agentfile.spec import AgentSpec, environment_names
 from lovia_cli.errors import AgentFileError, Problem
 from lovia_cli.models.base import Model
+from lovia_cli.models.fallback import FallbackModel
+from lovia_cli.models.registry import provider_factories
 from lovia_cli.models.spec import ModelFactory, ModelSpec
 from lovia_cli.tools.base import Tool
 from lovia_cli.yamlfile.validate import near
@@ -52,6 +55,8 @@ def build_agent(
         limits=Limits(**spec.file.limits.model_dump()),
         tool_concurrency=spec.file.tool_concurrency,
         model_settings=spec.file.model_settings,
+        output_schema=spec.file.output_schema,
+        parse_output=output_parser(spec.file.output_schema) if spec.file.output_schema is not None else None,
         on_drift=spec.file.on_drift,
     )
 
@@ -59,20 +64,38 @@ def build_agent(
 def _model(
     spec: AgentSpec, instead: ModelSpec | None, models: Mapping[str, ModelFactory], problems: list[Problem]
 ) -> Model | None:
-    wanted = instead or spec.model
+    """The model to ask, with those that stand in for it; ``instead`` takes the place of the file's first."""
+    own = provider_factories(spec.providers)
+    known = {**models, **{name: own[name] for name in spec.providers}}
+    wanted: list[tuple[ModelSpec, list[str | int]]] = [(instead or spec.model, [] if instead else ["model"])]
+    wanted += [(model, ["fallback", index]) for index, model in enumerate(spec.fallback)]
+    built = [_one_model(spec, model, place, known, problems) for model, place in wanted]
+    made = [model for model in built if model is not None]
+    if len(made) < len(built):
+        return None
+    return FallbackModel(made) if len(made) > 1 else made[0]
+
+
+def _one_model(
+    spec: AgentSpec,
+    wanted: ModelSpec,
+    place: list[str | int],
+    models: Mapping[str, ModelFactory],
+    problems: list[Problem],
+) -> Model | None:
     factory = models.get(wanted.provider)
     if factory is None:
         message, hint = f"unknown model provider '{wanted.provider}'", near(wanted.provider, models)
         problems.append(
-            Problem(message, "--model", hint=hint)
-            if instead
-            else spec.document.problem(["model", "provider"], message, hint=hint)
+            spec.document.problem([*place, "provider"], message, hint=hint)
+            if place
+            else Problem(message, "--model", hint=hint)
         )
         return None
     try:
         return factory(wanted, spec.folder)
     except AgentFileError as error:
-        problems += _placed(error, spec, ["model", "name"])
+        problems += _placed(error, spec, [*(place or ["model"]), "name"])
         return None
 
 

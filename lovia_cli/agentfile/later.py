@@ -5,20 +5,7 @@ The issue that brings a key deletes it here.
 
 from __future__ import annotations
 
-AGENT_KEYS = frozenset(
-    {
-        "agents",
-        "context",
-        "fallback",
-        "handoffs",
-        "history_limit",
-        "output_schema",
-        "permissions",
-        "providers",
-        "sub_agents",
-    }
-)
-LIMIT_KEYS = frozenset({"max_cost_usd"})
+AGENT_KEYS = frozenset({"agents", "context", "handoffs", "history_limit", "permissions", "sub_agents"})
 TOOL_KEYS = frozenset({"needs_approval"})
 TOOL_TYPES = frozenset({"http", "mcp"})
 ON_RESUME = frozenset({"ask"})

@@ -46,6 +46,27 @@ class ModelReference(Strict):
     """The environment variable that holds the key."""
 
 
+class Provider(Strict):
+    """A further name for the part of a model before the colon: a server and the wire it speaks."""
+
+    noun: ClassVar[str] = "a provider"
+
+    type: Literal["openai", "anthropic"]
+    """``openai``: chat completions, as most servers speak them. ``anthropic``: messages."""
+    base_url: Text | None = None
+    api_key_env: Text | None = None
+    """The environment variable that holds the key; without one a server with a ``base_url`` is asked without."""
+    stream: Boolean | None = None
+    timeout: Seconds | None = None
+    """Seconds for a whole request."""
+    read_timeout: Seconds | None = None
+    """Seconds for each wait for the next bytes."""
+    finish_optional: Boolean | None = None
+    """True for a server that sends no finish reason."""
+    native_schema: Boolean | None = None
+    """Whether the server has a field of its own for an output schema."""
+
+
 class Parameter(Strict):
     """A value that the caller gives (``--var NAME=VALUE``); without a default it must be given."""
 
@@ -124,11 +145,12 @@ class LimitsOfRun(Strict):
     """Totals over the whole run, all processes together; null is no limit."""
 
     noun: ClassVar[str] = "limits"
-    later: ClassVar[frozenset[str]] = later.LIMIT_KEYS
 
     max_steps: Annotated[Count | None, Nullable] = 50
     max_tool_calls: Annotated[CountOrZero | None, Nullable] = None
     max_total_tokens: Annotated[Count | None, Nullable] = None
+    max_cost_usd: Annotated[Seconds | None, Nullable] = None
+    """Needs a model whose price lovia knows."""
     max_seconds: Annotated[Seconds | None, Nullable] = None
     """Executing time only, never the wait for a person."""
 
@@ -160,6 +182,12 @@ class AgentFile(Strict):
     description: Text = ""
     model: Annotated[ModelReference, BeforeValidator(model_reference, json_schema_input_type=ModelReference | str)]
     """``provider:name``, or a mapping."""
+    fallback: list[
+        Annotated[ModelReference, BeforeValidator(model_reference, json_schema_input_type=ModelReference | str)]
+    ] = Field(default_factory=list)
+    """Models to ask, in turn, when the one before did not answer."""
+    providers: dict[Annotated[Text, AfterValidator(identifier)], Provider] = Field(default_factory=dict)
+    """Further names for the part of a model before the colon."""
     model_settings: JsonObject = Field(default_factory=dict)
     """Passed to the provider, such as ``temperature``."""
     parameters: dict[Annotated[Text, AfterValidator(identifier)], Parameter] = Field(default_factory=dict)
@@ -169,6 +197,10 @@ class AgentFile(Strict):
         Discriminator(lambda value: "(file)" if isinstance(value, dict | InstructionsFile) else "(text)"),
     ] = ""
     tools: list[ToolEntry] = Field(default_factory=list)
+    output_schema: (
+        Annotated[dict[str, Any], PlainValidator(argument_schema, json_schema_input_type=dict[str, Any])] | None
+    ) = None
+    """The JSON Schema of the answer; one that does not fit is sent back once."""
     limits: LimitsOfRun = Field(default_factory=LimitsOfRun)
     tool_concurrency: Count = 4
     """How many calls of one step run at the same time."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lovia_cli.agentfile.instructions import Instructions, read_instructions
+from lovia_cli.models.registry import ProviderSpec
 from lovia_cli.models.spec import ModelSpec
 from lovia_cli.yamlfile.reader import Document, read_document
 from lovia_cli.yamlfile.validate import validate
@@ -39,11 +40,21 @@ class AgentSpec:
     def model(self) -> ModelSpec:
         return ModelSpec(**self.file.model.model_dump())
 
+    @property
+    def fallback(self) -> list[ModelSpec]:
+        return [ModelSpec(**model.model_dump()) for model in self.file.fallback]
+
+    @property
+    def providers(self) -> dict[str, ProviderSpec]:
+        """The file's own names for providers."""
+        return {name: ProviderSpec(**row.model_dump()) for name, row in self.file.providers.items()}
+
     def environment_names(self) -> list[str]:
         """The environment variables that the file names, sorted. Only names are ever stored."""
         from lovia_cli.agentfile.schema import ShellTool
 
-        names = {self.file.model.api_key_env} - {None}
+        names = {model.api_key_env for model in (self.file.model, *self.file.fallback)}
+        names |= {provider.api_key_env for provider in self.file.providers.values()}
         for tool in self.file.tools:
             if isinstance(tool, ShellTool):
                 names |= {name for value in tool.env.values() for name in environment_names(value)}

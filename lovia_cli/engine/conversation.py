@@ -56,7 +56,7 @@ def segment_meta(head: RunHead) -> dict[str, Any]:
             "steps": head.steps,
             "tool_calls": head.tool_calls,
             "usage": head.usage,
-            "cost_usd": head.cost_usd,
+            "cost_usd": None if head.cost_unknown else head.cost_usd,
             "finish_reason": head.finish_reason,
             "config": head.config,
         },

@@ -7,7 +7,7 @@
 | ``text.delta``     | step, text                                                                         |
 | ``reasoning.delta``| step, text                                                                         |
 | ``model.retry``    | step, attempt, wait (seconds), message                                             |
-| ``model.finished`` | step, model, text, tool_calls: [{position, call_id, name, arguments}], finish_reason, usage |
+| ``model.finished`` | step, model, text, tool_calls (position, call_id, name, arguments), usage, cost_usd, ... |
 | ``tool.started``   | step, position, call_id, name, arguments (text)                                    |
 | ``tool.progress``  | step, position, text                                                               |
 | ``tool.finished``  | step, position, call_id, name, output, is_error, kind, seconds                     |
@@ -18,7 +18,7 @@
 | ``agent.drift``    | changes                                                                            |
 | ``run.finished``   | status, output, error, stop, finish_reason, steps, usage, replayed, exit_code (the CLI adds it) |
 
-A replay has ``run.started`` and ``run.finished`` only (R6).
+``model.finished`` also has the ``finish_reason``. A replay has ``run.started`` and ``run.finished`` only (R6).
 """
 
 from __future__ import annotations

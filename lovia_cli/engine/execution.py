@@ -11,7 +11,7 @@ from typing import Any
 from lovia_cli.engine.drift import Changes, changes, describe, fingerprint, refuse_drift, refuse_missing_tool
 from lovia_cli.engine.events import Event
 from lovia_cli.engine.finalizing import finalize_run, heal, settle
-from lovia_cli.engine.limits import limits_in_force
+from lovia_cli.engine.limits import limits_in_force, refuse_unpriced
 from lovia_cli.engine.loop import Loop
 from lovia_cli.engine.opening import Finalise, Heal, Opened, open_run
 from lovia_cli.engine.options import RunResult
@@ -46,7 +46,10 @@ class Execution:
 
     async def _carry_out(self, opened: Opened) -> RunResult:
         self._run_id = opened.journal.run_id
-        drifted = self._check_drift(opened)
+        drifted: Changes = {}
+        if opened.mode == "resume":
+            refuse_unpriced(self._order.agent.model, self._limits(opened))
+            drifted = self._check_drift(opened)
         return await self._replay(opened) if opened.mode == "replay" else await self._execute(opened, drifted)
 
     async def _deleted_on_success(self, result: RunResult) -> RunResult:
@@ -61,8 +64,6 @@ class Execution:
 
     def _check_drift(self, opened: Opened) -> Changes:
         """What changed in the agent since the run was saved; raises, with nothing written, what must not go on (Z7)."""
-        if opened.mode != "resume":
-            return {}
         agent, saved = self._order.agent, opened.journal.head.fingerprint
         refuse_missing_tool(saved, agent, opened.journal.pending())
         found = changes(saved, self._fingerprint(opened))
@@ -135,10 +136,13 @@ class Execution:
             status=Status.RUNNING,
             stop=None,
             error=None,
-            limits=limits_in_force(self._order.agent.limits, journal.head.limits, self._order.limits),
+            limits=self._limits(opened),
             config={**journal.head.config, **self._given_config()},
             fingerprint=self._fingerprint(opened),
         )
+
+    def _limits(self, opened: Opened) -> dict[str, Any]:
+        return limits_in_force(self._order.agent.limits, opened.journal.head.limits, self._order.limits)
 
     def _given_config(self) -> dict[str, Any]:
         given = dict(self._order.config)

@@ -8,6 +8,9 @@ from typing import Any
 from lovia_cli.agent import Limits
 from lovia_cli.engine.journal import Journal
 from lovia_cli.errors import LimitReached, UserError
+from lovia_cli.models.base import Model
+from lovia_cli.models.prices import price_of
+from lovia_cli.models.retry import Chain
 from stores.records import RunHead, Usage
 
 
@@ -17,6 +20,18 @@ def limits_in_force(agent: Limits, saved: dict[str, Any], given: dict[str, Any])
     if unknown := sorted(set(given) - set(known)):
         raise UserError(f"unknown limit {unknown[0]!r}", hint=f"known limits: {', '.join(known)}")
     return {**known, **{name: value for name, value in saved.items() if name in known}, **given}
+
+
+def refuse_unpriced(model: Model, limits: dict[str, Any]) -> None:
+    """A cost limit that cannot be kept, because a model's price is not known, is refused before the first call."""
+    if limits.get("max_cost_usd") is None:
+        return
+    for candidate in model.models if isinstance(model, Chain) else (model,):
+        if price_of(candidate.id) is None:
+            raise UserError(
+                f"max_cost_usd is set, and the price of {candidate.id} is not known",
+                hint="limit tokens instead: max_total_tokens; or take a model with a listed price",
+            )
 
 
 def used(head: RunHead, active_seconds: float) -> dict[str, float]:

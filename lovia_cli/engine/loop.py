@@ -15,6 +15,7 @@ from lovia_cli.engine.output import parse, repair_message, storable, was_repaire
 from lovia_cli.engine.stopping import unless_stopped
 from lovia_cli.errors import InvalidOutputError
 from lovia_cli.models.base import ModelRequest, ModelResponse, ReasoningDelta, TextDelta
+from lovia_cli.models.prices import cost_usd
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
@@ -122,11 +123,19 @@ class Loop:
     async def _save(self, response: ModelResponse, step: int) -> None:
         head, usage = self._journal.head, response.usage
         entries = recorded(response, step)
+        cost = cost_usd(response.model or self._agent.model.id, usage)
         await self._journal.record(
             "response",
             *entries,
             step=step,
-            info={"model": response.model, "finish_reason": response.finish_reason, "usage": usage.as_json()},
+            info={
+                "model": response.model,
+                "finish_reason": response.finish_reason,
+                "usage": usage.as_json(),
+                "cost_usd": cost,
+            },
+            cost_usd=head.cost_usd if cost is None else (head.cost_usd or 0.0) + cost,
+            cost_unknown=head.cost_unknown + (cost is None),
             usage=Usage.from_json(head.usage).plus(usage).as_json(),
             responses={**head.responses, self._agent.name: head.responses.get(self._agent.name, 0) + 1},
             last_input_tokens=usage.input_tokens,
@@ -140,6 +149,7 @@ class Loop:
             tool_calls=[_call_json(entry) for entry in entries if isinstance(entry, ToolCallEntry)],
             finish_reason=response.finish_reason,
             usage=usage.as_json(),
+            cost_usd=cost,
         )
 
     async def repair(self) -> bool:

@@ -17,7 +17,7 @@ from lovia_cli.engine.decisions import Notice
 from lovia_cli.engine.drift import fingerprint
 from lovia_cli.engine.inputs import new_inputs
 from lovia_cli.engine.journal import Journal
-from lovia_cli.engine.limits import limits_in_force
+from lovia_cli.engine.limits import limits_in_force, refuse_unpriced
 from lovia_cli.engine.options import CheckpointOptions
 from lovia_cli.engine.order import RunOrder
 from stores.entries import InputEntry
@@ -181,6 +181,8 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opene
     conversation = Conversation(order.session, order.session_id)
     await conversation.load()
     inputs, notices = decisions.fresh_inputs(order, conversation)
+    limits = limits_in_force(order.agent.limits, {}, order.limits)
+    refuse_unpriced(order.agent.model, limits)
     journal = Journal(run_id, lease, None)
     await journal.record(
         "started",
@@ -190,7 +192,7 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opene
         session_id=conversation.session_id,
         history_upto=conversation.last_run,
         started_at=time.time(),
-        limits=limits_in_force(order.agent.limits, {}, order.limits),
+        limits=limits,
         config={"variables": order.variables, **order.config},
         fingerprint=fingerprint(order.agent, order.variables),
     )

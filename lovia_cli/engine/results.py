@@ -19,7 +19,7 @@ def result_of(run: RunSnapshot, history: list[Entry], model: str) -> RunResult:
         messages=[*history, *run.entries],
         steps=head.steps,
         usage=Usage.from_json(head.usage),
-        cost_usd=head.cost_usd,
+        cost_usd=None if head.cost_unknown else head.cost_usd,
         tool_calls=head.tool_calls,
         finish_reason=head.finish_reason,
         final_agent=head.agent,

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lovia_cli.agentfile import AgentSpec, load_agent_file
-from lovia_cli.agentfile.later import AGENT_KEYS, LIMIT_KEYS, TOOL_KEYS, TOOL_TYPES
+from lovia_cli.agentfile.later import AGENT_KEYS, TOOL_KEYS, TOOL_TYPES
 from lovia_cli.agentfile.schema import PythonTool, ShellTool, json_schema
 from lovia_cli.errors import AgentFileError
 from lovia_cli.models.spec import ModelSpec
@@ -168,7 +168,8 @@ def test_c39_the_file_itself(tmp_path: Path, text: str, found: list[str]) -> Non
 
 HINT_LATER = "(remove it, or use a newer lovia)"
 KNOWN = (
-    "known: description, instructions, limits, model, model_settings, name, on_drift, parameters, "
+    "known: description, fallback, instructions, limits, model, model_settings, name, on_drift, output_schema, "
+    "parameters, providers, "
     "tool_concurrency, tools, version"
 )
 
@@ -264,7 +265,6 @@ def test_c39_each_refusal_has_its_place(tmp_path: Path, line: str, fault: str) -
 @pytest.mark.parametrize(
     "line",
     [f"{key}: {{}}" for key in sorted(AGENT_KEYS)]
-    + [f"limits: {{{key}: 1}}" for key in sorted(LIMIT_KEYS)]
     + [f"tools: [{{type: python, function: a.b:c, {key}: true}}]" for key in sorted(TOOL_KEYS)]
     + [f"tools: [{{type: {kind}, name: t}}]" for kind in sorted(TOOL_TYPES)],
 )
