@@ -19,6 +19,7 @@ from lovia_cli.models.wire import (
     count,
     merge,
     refuse_cut,
+    storable,
     usage_of,
     whole_arguments,
 )
@@ -70,7 +71,7 @@ class OpenAIReader:
         entries: list[Turn] = [*self._reasoning(), *self._said(), *calls]
         refuse_cut(finish, entries)
         return ModelResponse(
-            entries=entries,
+            entries=storable(entries),
             finish_reason="tool_calls" if calls and finish in {None, "stop", "function_call"} else finish or "stop",
             usage=self._used(),
             model=self._model_id,

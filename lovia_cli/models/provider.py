@@ -48,6 +48,11 @@ class Endpoint:
                 f"no key for {self.provider}: the environment variable {self.api_key_env} is not set",
                 hint=f"export {self.api_key_env}=..., or name another variable as api_key_env",
             )
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise CredentialsError(
+                f"the key for {self.provider} in {self.api_key_env} is no key: it holds a character that none has",
+                hint=f"set {self.api_key_env} again, to the key alone",
+            )
         return key
 
     @property

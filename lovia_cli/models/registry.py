@@ -18,8 +18,7 @@ from lovia_cli.models.spec import ModelFactory, ModelSpec
 class ProviderSpec:
     """A provider by the wire it speaks (``type``) and where it is; a row of the agent file's ``providers:``.
 
-    ``finish_optional`` is for servers that send no finish reason; ``native_schema`` says whether an output
-    schema has a field of its own there. What is None is as the wire has it.
+    The options are those of `OpenAIWire`, `AnthropicWire` and `Endpoint`; what is None is as the wire has it.
     """
 
     type: Literal["openai", "anthropic"]
@@ -28,8 +27,11 @@ class ProviderSpec:
     stream: bool | None = None
     timeout: float | None = None
     read_timeout: float | None = None
-    finish_optional: bool | None = None
     native_schema: bool | None = None
+    finish_optional: bool | None = None
+    stream_usage: bool | None = None
+    replay_extra: bool | None = None
+    prompt_cache: bool | None = None
 
 
 PROVIDERS: Mapping[str, ProviderSpec] = {
@@ -41,6 +43,11 @@ PROVIDERS: Mapping[str, ProviderSpec] = {
     ),
 }
 """The providers that need no entry in the agent file."""
+
+
+_OPTIONS = ("stream", "timeout", "read_timeout", "native_schema")
+_OPENAI_OPTIONS = ("finish_optional", "stream_usage", "replay_extra")
+_ANTHROPIC_OPTIONS = ("prompt_cache",)
 
 
 def provider_factories(more: Mapping[str, ProviderSpec] | None = None) -> dict[str, ModelFactory]:
@@ -57,17 +64,15 @@ def _factory(name: str, provider: ProviderSpec) -> ModelFactory:
 
 def make_model(name: str, provider: ProviderSpec, spec: ModelSpec) -> Model:
     """The model of ``spec`` at ``provider``, known as ``name``; the spec's own address and key come first."""
+    own = _ANTHROPIC_OPTIONS if provider.type == "anthropic" else _OPENAI_OPTIONS
     given: dict[str, Any] = {
-        option: value
-        for option in ("stream", "timeout", "read_timeout", "finish_optional", "native_schema")
-        if (value := getattr(provider, option)) is not None
+        option: value for option in (*_OPTIONS, *own) if (value := getattr(provider, option)) is not None
     }
     given["base_url"] = spec.base_url or provider.base_url
     given["api_key_env"] = spec.api_key_env or provider.api_key_env
     if provider.type == "anthropic":
         from lovia_cli.models.anthropic import AnthropicModel
 
-        given.pop("finish_optional", None)
         return AnthropicModel(spec.name, provider=name, **given)
     from lovia_cli.models.openai import OpenAIModel
 

@@ -91,6 +91,14 @@ async def test_a_missing_key_is_a_credentials_error_before_anything_is_sent(
     assert server.log() == []
 
 
+@pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk two", "sk-\u2026"])
+async def test_a_key_that_is_none_is_not_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(CredentialsError, match="in OPENAI_API_KEY is no key") as caught:
+        await talk_with("http://127.0.0.1:1/v1").step()
+    assert "sk" not in str(caught.value.as_json())
+
+
 async def test_without_a_key_no_credentials_are_sent(faulty: StartFaulty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")

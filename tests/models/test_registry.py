@@ -6,6 +6,7 @@ import pytest
 
 from lovia_cli.errors import AgentFileError
 from lovia_cli.models.anthropic import AnthropicModel
+from lovia_cli.models.base import ModelRequest
 from lovia_cli.models.client import load_sdk
 from lovia_cli.models.openai import OpenAIModel
 from lovia_cli.models.provider import ProviderModel
@@ -41,6 +42,18 @@ def test_a_name_before_the_colon_is_a_provider(
     assert model.id == text
     endpoint = model.endpoint
     assert (endpoint.base_url, endpoint.api_key_env, endpoint.key_needed) == (base_url, api_key_env, key_needed)
+
+
+def test_options_of_a_provider_reach_its_wire() -> None:
+    more = {
+        "local": ProviderSpec(type="openai", base_url="http://127.0.0.1:1", stream=False, finish_optional=True),
+        "mine": ProviderSpec(type="anthropic", base_url="http://127.0.0.1:1", read_timeout=5.0, prompt_cache=False),
+    }
+    ask = ModelRequest(run_id="r", agent="a", number=1, system="S", entries=[])
+    local, mine = build("local:m", more), build("mine:m", more)
+    assert (local.endpoint.stream, mine.endpoint.read_timeout) == (False, 5.0)
+    assert "cache_control" not in str(mine._wire.body(ask, stream=True))
+    assert "cache_control" in str(build("anthropic:m")._wire.body(ask, stream=True))
 
 
 def test_the_spec_of_a_model_comes_before_its_providers() -> None:
