@@ -65,6 +65,12 @@ class Provider(Strict):
     """True for a server that sends no finish reason."""
     native_schema: Boolean | None = None
     """Whether the server has a field of its own for an output schema."""
+    stream_usage: Boolean | None = None
+    """False for a server that does not take the request for token counts in a stream."""
+    replay_extra: Boolean | None = None
+    """False for a server that does not take back the fields it added to its answers."""
+    prompt_cache: Boolean | None = None
+    """False to mark nothing for Anthropic's prompt cache."""
 
 
 class Parameter(Strict):

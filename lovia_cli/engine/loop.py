@@ -133,6 +133,7 @@ class Loop:
                 "finish_reason": response.finish_reason,
                 "usage": usage.as_json(),
                 "cost_usd": cost,
+                **({"response": plain(response.extra)} if response.extra else {}),
             },
             cost_usd=head.cost_usd if cost is None else (head.cost_usd or 0.0) + cost,
             cost_unknown=head.cost_unknown + (cost is None),
