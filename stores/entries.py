@@ -80,7 +80,11 @@ class ToolCallEntry:
 
 @dataclass(slots=True, kw_only=True)
 class ToolResultEntry:
-    """The one result of a call. ``kind`` says how it came about; all but ``ok`` have ``is_error``."""
+    """The one result of a call. ``kind`` says how it came about; all but ``ok`` have ``is_error``.
+
+    ``trimmed`` is there when maintenance has cut the output (M1): ``{"chars": N, "kept": N, "archived": bool}``, the
+    length of the whole, how much of it the output begins with, and whether a result store has the whole.
+    """
 
     type: ClassVar[str] = "tool_result"
     call_id: str
@@ -89,6 +93,7 @@ class ToolResultEntry:
     position: int = 0
     is_error: bool = False
     kind: ResultKind = "ok"
+    trimmed: dict[str, JSON] | None = None
     extra: dict[str, JSON] = field(default_factory=dict)
 
 
@@ -198,6 +203,7 @@ def _read_result(row: dict[str, JSON]) -> ToolResultEntry:
     entry.position = row.pop("position", 0)
     entry.is_error = row.pop("is_error", False)
     entry.kind = row.pop("kind", "ok")
+    entry.trimmed = row.pop("trimmed", None)
     entry.extra = row
     return entry
 

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from stores.entries import JSON, Entry
 from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Segment, SessionInfo
+from stores.references import ResultRef
 
 
 @runtime_checkable
@@ -146,4 +147,77 @@ class SessionIndex(Protocol):
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         """True when the run's segment is stored in the session."""
+        ...
+
+
+@runtime_checkable
+class Rewind(Protocol):
+    """Optional: undoing the end of a session (M3)."""
+
+    async def rewind(self, session_id: str, *, keep_entries: int) -> int:
+        """Drop the tail of the flat view behind its first ``keep_entries`` entries; return how many entries went.
+
+        Later segments go whole; their run ids are free again. A segment that the cut lands inside loses the calls
+        whose result was cut, reasoning left at its end, and its ``meta``, and reads as ``truncated``; its run id stays
+        taken, and the entries first appended are still the ones that `Session.append` compares with (S3). Left
+        empty, it goes. All of it counts: what is kept may be less than ``keep_entries``. The result is what
+        `stores.surgery.rewind_plan` says for the session's segments, whole or not at all.
+
+        0 empties the session, which is still listed. At or past the end, or an unknown session: nothing happens, 0.
+        Negative is a `UserError`. Undoing the last run costs the same however long the session is. It touches no
+        checkpoint: one that is left of a run that went would append it again when it is replayed, so delete those of
+        the plan's ``runs`` before.
+        """
+        ...
+
+
+@runtime_checkable
+class Trim(Protocol):
+    """Optional: freeing the space that old tool outputs take (M1)."""
+
+    async def trim_tool_results(
+        self, session_id: str, *, keep_chars: int = 400, keep_runs: int = 1, archive: ResultStore | None = None
+    ) -> int:
+        """Cut the tool outputs of all but the last ``keep_runs`` segments; return how many were cut.
+
+        Each keeps at most its first ``keep_chars`` characters, none of them cut in two, and a marker that says how
+        much is gone and whether it can be recovered. Nothing else changes: order, pairing, error flags, ids, ``meta``,
+        counts, and what `Session.append` compares with. No output grows: one that a marker would not make shorter is
+        left alone. The same trim again cuts nothing; one with a lower ``keep_chars`` cuts further.
+
+        With an ``archive`` an output is cut only once its whole is durable there. Interrupted anywhere, each output is
+        whole or properly cut, and the same call again does the rest. Negative arguments are a `UserError`.
+        """
+        ...
+
+
+@runtime_checkable
+class ResultStore(Protocol):
+    """Whole tool outputs by reference, kept apart from the transcripts they were cut from (M2)."""
+
+    async def put(self, reference: ResultRef, output: str) -> bool:
+        """Store the output durably; True when it is there, now or from before.
+
+        False when another text is there under that reference: it stays, and nothing of ``output`` is stored.
+        """
+        ...
+
+    async def get(self, reference: ResultRef) -> str | None:
+        """The output; None when there is none."""
+        ...
+
+    async def drop(self, run_id: str) -> None:
+        """Remove every output of that run. Unknown: nothing happens."""
+        ...
+
+
+@runtime_checkable
+class KeptHistories(Protocol):
+    """Optional: finding the histories that `Checkpointer.delete` has left (H1)."""
+
+    async def kept_histories(self) -> list[RunInfo]:
+        """The deleted runs whose history is still there, newest activity first, with ``deleted`` as their status.
+
+        Another `Checkpointer.delete`, without ``keep_history``, removes what is left of them.
+        """
         ...

@@ -22,7 +22,7 @@ def test_a_file_is_one_noun_and_a_function_does_one_thing() -> None:
 
 def test_the_source_is_found() -> None:
     modules = {module for module, _ in sources()}
-    assert {"stores.entries", "stores.memory", "lovia_cli.agent", "lovia_cli.engine.events"} <= modules
+    assert {"stores.entries", "stores.memory.runs", "lovia_cli.agent", "lovia_cli.engine.events"} <= modules
 
 
 @pytest.mark.parametrize("module", ["lovia_cli", "stores", "stores.file", "stores.memory", "lovia_cli.engine"])

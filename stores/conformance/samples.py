@@ -74,7 +74,14 @@ def every_entry() -> list[Entry]:
             id=TEXT, name=TEXT, arguments='{"not": json', step=1, position=1, provider=dict(VALUES), extra=dict(later)
         ),
         ToolResultEntry(
-            call_id=TEXT, output=TEXT, step=1, position=1, is_error=True, kind="rejected", extra=dict(later)
+            call_id=TEXT,
+            output=TEXT,
+            step=1,
+            position=1,
+            is_error=True,
+            kind="rejected",
+            trimmed={"chars": 1000, "kept": 10, "archived": True, "of_a_later_version": VALUES},
+            extra=dict(later),
         ),
         InputEntry(text=""),
         AssistantTextEntry(text=""),

@@ -11,7 +11,7 @@ from typing import Any
 from stores.conformance import CheckpointerContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import ToolResultEntry
-from stores.memory import _Run
+from stores.memory.runs import _Run
 from stores.records import CONSTANT_HEAD_FIELDS, RunHead, RunSnapshot, Save, Status, fold
 from stores.values import plain
 from tests.contracts.mutants.planting import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from stores.conformance import LeaseContract as Contract
 from stores.errors import LoviaError, RunLockedError
-from stores.memory import _Lease
+from stores.memory.runs import _Lease
 from stores.records import Owner, RunSnapshot, Save, Status
 from tests.contracts.mutants.checkpointer import METHODS, blank_run
 from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, planted, renaming

@@ -12,7 +12,7 @@ from stores.conformance import SessionContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import Entry, ToolResultEntry
 from stores.errors import LoviaError, SegmentDiffersError, SessionNotFoundError, StoreError
-from stores.memory import _Conversation
+from stores.memory.sessions import _Conversation
 from stores.records import Segment
 from stores.values import plain
 from tests.contracts.mutants.planting import MIX_UPS, BadSession, any_id, forgetful, plant_family, planted, renaming

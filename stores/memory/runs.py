@@ -1,8 +1,4 @@
-"""Stores that live no longer than their object: for tests, and for conversations that nobody keeps.
-
-They are also the shortest example of what a store is. What goes in is kept in its stored form, so that a run
-cannot tell them from a store on disk, and what comes out is a copy (S4). They belong to one event loop at a time.
-"""
+"""Runs in memory: their saves, and who executes them."""
 
 from __future__ import annotations
 
@@ -19,9 +15,8 @@ from weakref import WeakValueDictionary
 import orjson
 
 from stores import codec
-from stores.entries import JSON, Entry
-from stores.errors import RunLockedError, SegmentDiffersError, StoreBusyError, StoreWriteError
-from stores.ids import check_id, new_id
+from stores.errors import RunLockedError, StoreBusyError, StoreWriteError
+from stores.ids import check_id
 from stores.protocols import RunLease
 from stores.records import (
     Owner,
@@ -30,80 +25,12 @@ from stores.records import (
     RunSnapshot,
     Save,
     SaveInfo,
-    Segment,
-    SessionInfo,
     Status,
     apply_head,
     fold,
 )
-from stores.surgery import entries_checksum
-from stores.values import plain
 
 _WHERE = "memory"
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """The segments of a session by run id, oldest first, and the checksum each was appended with (S3)."""
-
-    segments: dict[str, Segment] = field(default_factory=dict)
-    checksums: dict[str, str] = field(default_factory=dict)
-    updated_at: float = 0.0
-
-
-class InMemorySession:
-    """A `Session` and a `SessionIndex`."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, _Conversation] = {}  # in order of activity
-
-    async def segments(self, session_id: str) -> list[Segment]:
-        return deepcopy(list(self._conversation(session_id).segments.values()))
-
-    async def load(self, session_id: str) -> list[Entry]:
-        return [entry for segment in await self.segments(session_id) for entry in segment.entries]
-
-    async def append(
-        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
-    ) -> str:
-        conversation = self._conversation(session_id)
-        run_id = new_id() if run_id is None else check_id(run_id, "run id")
-        checksum = entries_checksum(entries)
-        stored = conversation.checksums.get(run_id)
-        if stored is None:
-            segment = Segment(run_id=run_id, entries=_stored_entries(run_id, entries), meta=plain(meta or {}))
-            conversation.segments[run_id] = segment
-            conversation.checksums[run_id] = checksum
-            conversation.updated_at = time.time()
-            self._sessions.pop(session_id, None)
-            self._sessions[session_id] = conversation
-        elif stored != checksum:
-            raise SegmentDiffersError(
-                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-                hint="append under a new run id",
-            )
-        return run_id
-
-    async def clear(self, session_id: str) -> None:
-        self._sessions.pop(check_id(session_id, "session id"), None)
-
-    async def sessions(self) -> list[SessionInfo]:
-        return [
-            SessionInfo(
-                session_id=session_id,
-                segments=len(conversation.segments),
-                entries=sum(len(segment.entries) for segment in conversation.segments.values()),
-                updated_at=conversation.updated_at,
-            )
-            for session_id, conversation in reversed(self._sessions.items())
-        ]
-
-    async def has_segment(self, session_id: str, run_id: str) -> bool:
-        return run_id in self._conversation(session_id).segments
-
-    def _conversation(self, session_id: str) -> _Conversation:
-        """The session's record; an unknown session gives an empty one that is not kept."""
-        return self._sessions.get(check_id(session_id, "session id")) or _Conversation()
 
 
 @dataclass(slots=True)
@@ -116,7 +43,7 @@ class _Run:
 
 
 class InMemoryCheckpointer:
-    """A `Checkpointer`, a `RunIndex` and a `History`. ``busy_timeout``: seconds that `open_runs` waits for its lock."""
+    """Runs that can be listed, with their history. ``busy_timeout``: seconds that `open_runs` waits for its lock."""
 
     def __init__(self, *, busy_timeout: float = 10.0) -> None:
         self._runs: dict[str, _Run] = {}  # in order of activity
@@ -165,12 +92,10 @@ class InMemoryCheckpointer:
         run = self._runs.get(check_id(run_id, "run id"))
         if run is None or run.deleted:
             return None
-        head = RunHead()
-        for save in run.saves:
-            apply_head(head, save)
+        head = self._head(run)
         head.status = self._effective(run_id, head.status)
         lease = self._leases.get(run_id)
-        return _info(run_id, deepcopy(head), lease.owner if lease else None)
+        return _info(run_id, head, lease.owner if lease else None)
 
     @asynccontextmanager
     async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
@@ -199,9 +124,23 @@ class InMemoryCheckpointer:
         log = self._log(run_id)
         return deepcopy(fold(run_id, log[:save])) if 1 <= save <= len(log) else None
 
+    async def kept_histories(self) -> list[RunInfo]:
+        gone = [(run_id, self._head(run)) for run_id, run in reversed(self._runs.items()) if run.deleted]
+        for _, head in gone:
+            head.status = "deleted"
+        return [_info(run_id, head, None) for run_id, head in gone]
+
     def _log(self, run_id: str) -> list[Save]:
         run = self._runs.get(check_id(run_id, "run id"))
         return run.saves if run else []
+
+    @staticmethod
+    def _head(run: _Run) -> RunHead:
+        """A copy of the run's head as it was saved last."""
+        head = RunHead()
+        for save in run.saves:
+            apply_head(head, save)
+        return deepcopy(head)
 
     def _stored(self, run_id: str) -> RunSnapshot | None:
         """A copy of the run as it was saved last, whoever holds it; None when there is none."""
@@ -256,13 +195,6 @@ class _Lease:
 
     async def cancel_requested(self) -> bool:
         return self.cancelled
-
-
-def _stored_entries(run_id: str, entries: list[Entry]) -> list[Entry]:
-    """The entries as a store gives them back; a `StoreError` for what JSON cannot hold."""
-    return codec.decode_entries(
-        [orjson.loads(codec.encode_entry(entry)) for entry in entries], where=_WHERE, run_id=run_id
-    )
 
 
 def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:

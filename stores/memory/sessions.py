@@ -1,0 +1,115 @@
+"""Sessions in memory."""
+
+from __future__ import annotations
+
+import time
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+import orjson
+
+from stores import codec
+from stores.archiving import archive_first
+from stores.entries import JSON, Entry
+from stores.errors import SegmentDiffersError
+from stores.ids import check_id, new_id
+from stores.protocols import ResultStore
+from stores.records import Segment, SessionInfo
+from stores.surgery import apply_cuts, check_count, entries_checksum, rewind_plan, trim_cuts
+from stores.values import plain
+
+_WHERE = "memory"
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The segments of a session by run id, oldest first, and the checksum each was appended with (S3)."""
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    updated_at: float = 0.0
+
+
+class InMemorySession:
+    """A `Session` that can be listed, rewound and trimmed."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Conversation] = {}  # in order of activity
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        return deepcopy(list(self._conversation(session_id).segments.values()))
+
+    async def load(self, session_id: str) -> list[Entry]:
+        return [entry for segment in await self.segments(session_id) for entry in segment.entries]
+
+    async def append(
+        self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: dict[str, JSON] | None = None
+    ) -> str:
+        conversation = self._conversation(session_id)
+        run_id = new_id() if run_id is None else check_id(run_id, "run id")
+        checksum = entries_checksum(entries)
+        stored = conversation.checksums.get(run_id)
+        if stored is None:
+            segment = Segment(run_id=run_id, entries=_stored_entries(run_id, entries), meta=plain(meta or {}))
+            conversation.segments[run_id] = segment
+            conversation.checksums[run_id] = checksum
+            conversation.updated_at = time.time()
+            self._sessions.pop(session_id, None)
+            self._sessions[session_id] = conversation
+        elif stored != checksum:
+            raise SegmentDiffersError(
+                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+                hint="append under a new run id",
+            )
+        return run_id
+
+    async def clear(self, session_id: str) -> None:
+        self._sessions.pop(check_id(session_id, "session id"), None)
+
+    async def sessions(self) -> list[SessionInfo]:
+        return [
+            SessionInfo(
+                session_id=session_id,
+                segments=len(conversation.segments),
+                entries=sum(len(segment.entries) for segment in conversation.segments.values()),
+                updated_at=conversation.updated_at,
+            )
+            for session_id, conversation in reversed(self._sessions.items())
+        ]
+
+    async def has_segment(self, session_id: str, run_id: str) -> bool:
+        return run_id in self._conversation(session_id).segments
+
+    async def rewind(self, session_id: str, *, keep_entries: int) -> int:
+        conversation = self._conversation(session_id)
+        plan = rewind_plan(list(conversation.segments.values()), keep_entries)
+        if plan.cut:
+            conversation.segments[plan.cut.run_id] = plan.cut
+        for run_id in plan.deleted:
+            del conversation.segments[run_id], conversation.checksums[run_id]
+        return plan.removed
+
+    async def trim_tool_results(
+        self, session_id: str, *, keep_chars: int = 400, keep_runs: int = 1, archive: ResultStore | None = None
+    ) -> int:
+        check_count("keep_chars", keep_chars)
+        check_count("keep_runs", keep_runs)
+        trimmed = 0
+        segments = list(self._conversation(session_id).segments.values())
+        for segment in segments[: max(len(segments) - keep_runs, 0)]:
+            cuts = trim_cuts(segment.run_id, segment.entries, keep_chars, archived=archive is not None)
+            cuts = await archive_first(cuts, archive)
+            segment.entries = apply_cuts(segment.entries, cuts)
+            trimmed += len(cuts)
+        return trimmed
+
+    def _conversation(self, session_id: str) -> _Conversation:
+        """The session's record; an unknown session gives an empty one that is not kept."""
+        return self._sessions.get(check_id(session_id, "session id")) or _Conversation()
+
+
+def _stored_entries(run_id: str, entries: list[Entry]) -> list[Entry]:
+    """The entries as a store gives them back; a `StoreError` for what JSON cannot hold."""
+    return codec.decode_entries(
+        [orjson.loads(codec.encode_entry(entry)) for entry in entries], where=_WHERE, run_id=run_id
+    )
