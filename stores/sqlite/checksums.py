@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING, Any
 
-Value = str | bytes | int | float | None
+import orjson
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 
-def checksum(*values: Value) -> str:
-    """64 hexadecimal digits over values and their SQLite types; lists of values that differ have different ones."""
-    digest = hashlib.sha256()
-    for value in values:
-        kind, data = _bytes(value)
-        digest.update(f"{kind}:{len(data)}:".encode())
-        digest.update(data)
+def checksum(*values: object, texts: tuple[bytes, ...] = ()) -> str:
+    """64 hexadecimal digits over a row's values and their types, and its long ``texts``.
+
+    A value may be anything that SQLite gives back for a damaged row: it is then no other row's either.
+    """
+    digest = hashlib.sha256(orjson.dumps((values, [len(text) for text in texts]), default=repr))
+    for text in texts:
+        digest.update(text)
     return digest.hexdigest()
 
 
-def _bytes(value: Value) -> tuple[str, bytes]:
-    match value:
-        case str():
-            return "text", value.encode("utf-8", "surrogatepass")
-        case bytes():
-            return "blob", value
-        case float():
-            return "real", repr(value).encode()
-        case int():
-            return "integer", str(int(value)).encode()
-        case _:
-            return "null", b""
+def fetch(connection: Connection, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    """All rows. Text that is no UTF-8 any more comes too, somehow: its checksum tells, and the other rows are well."""
+    try:
+        return connection.execute(query, values).fetchall()
+    except connection.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) is not None:
+            raise
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    try:
+        return connection.execute(query, values).fetchall()
+    finally:
+        connection.text_factory = str

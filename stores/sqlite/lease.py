@@ -58,7 +58,7 @@ class SQLiteLease:
 
     def _save(self, save: Save) -> None:
         self._refuse_when_over()
-        data = codec.encode_save(save).decode()
+        data = codec.encode_save(save)
         try:
             with self._database.writing(RUNS) as connection:
                 old = self._row(connection, save)
@@ -89,7 +89,7 @@ class SQLiteLease:
         row.insert(connection)
         return row
 
-    def _add(self, connection: Connection, row: RunRow, save: Save, data: str) -> None:
+    def _add(self, connection: Connection, row: RunRow, save: Save, data: bytes) -> None:
         session_id = row.session_id
         row.advance(save)
         saves.insert(connection, row, data)

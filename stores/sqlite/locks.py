@@ -145,9 +145,11 @@ def read_owners(database: Database) -> dict[str, Owner]:
     """The living owners of all runs that have one, by run id."""
     folder = _folder(database)
     try:
-        notes = [_read_note(path) or {} for path in list(folder.iterdir()) if path.name.endswith(_OWNER)]
+        with os.scandir(folder) as found:
+            names = [entry.name for entry in found if entry.name.endswith(_OWNER)]
     except OSError:
         return {}
+    notes = [_read_note(folder / name) or {} for name in names]
     run_ids = [note["run_id"] for note in notes if isinstance(note.get("run_id"), str)]
     return {run_id: owner for run_id in run_ids if (owner := read_owner(database, run_id))}
 

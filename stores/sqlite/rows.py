@@ -15,7 +15,7 @@ from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
 from stores.records import Owner, RunInfo, Save, Status
-from stores.sqlite.checksums import checksum
+from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class RunRow:
 
 def read_row(connection: Connection, run_id: str, *, where: str) -> RunRow | None:
     """The run's row, checked, without its line; None when there is none."""
-    found = connection.execute(f"SELECT {_COLUMNS} FROM lovia_runs WHERE run_id = ?", (run_id,)).fetchone()
-    return None if found is None else _row(found, where=where)
+    found = fetch(connection, f"SELECT {_COLUMNS} FROM lovia_runs WHERE run_id = ?", (run_id,))
+    return _row(found[0], where=where) if found else None
 
 
 def read_lines(
@@ -139,7 +139,7 @@ def read_lines(
     elif session_id is not None:
         query, values = f"{query} AND r.session_id = ? AND r.settled = 0", [DELETED, session_id]
     rows: list[RunRow | RunInfo] = []
-    for found in connection.execute(query, values).fetchall():
+    for found in fetch(connection, query, tuple(values)):
         try:
             row = _row(found[:11], where=where)
             row.line = _line(row.run_id, *found[11:], where=where)
@@ -179,10 +179,10 @@ def write_line(connection: Connection, run_id: str, head: dict[str, JSON], *, wh
     news = {name: head[name] for name in _SHOWN if name in head}
     if "approvals" in head:
         news["approvals"] = [one["id"] for one in head["approvals"] if one.get("state", "pending") == "pending"]
-    found = connection.execute("SELECT data, sum FROM lovia_lines WHERE run_id = ?", (run_id,)).fetchone()
+    found = fetch(connection, "SELECT data, sum FROM lovia_lines WHERE run_id = ?", (run_id,))
     if found and not news:
         return
-    line = (_line(run_id, *found, where=where) if found else {}) | news
+    line = (_line(run_id, *found[0], where=where) if found else {}) | news
     data = codec.dumps(line).decode()
     connection.execute(
         "INSERT OR REPLACE INTO lovia_lines (run_id, data, sum) VALUES (?, ?, ?)",

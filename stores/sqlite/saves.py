@@ -5,7 +5,9 @@ A row's checksum covers the one before it, so that a row that is missing, or sta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,6 +21,8 @@ from stores.sqlite.rows import RunRow
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_BATCH = 20
+
 
 @dataclass(slots=True, frozen=True)
 class Saved:
@@ -27,7 +31,7 @@ class Saved:
     number: int
     status: str
     entries: int
-    data: str
+    data: bytes
     sum: str
 
     def follows(self, number: int, before: str, run_id: str) -> bool:
@@ -37,8 +41,8 @@ class Saved:
         )
 
 
-def save_sum(before: str, run_id: str, number: int, status: str, entries: int, data: str) -> str:
-    return checksum(before, run_id, number, status, entries, data)
+def save_sum(before: str, run_id: str, number: int, status: str, entries: int, data: bytes) -> str:
+    return checksum(before, run_id, number, status, entries, texts=(data,))
 
 
 def new_log(connection: Connection, run_id: str) -> int:
@@ -47,12 +51,12 @@ def new_log(connection: Connection, run_id: str) -> int:
     return log
 
 
-def insert(connection: Connection, row: RunRow, data: str) -> None:
+def insert(connection: Connection, row: RunRow, data: bytes) -> None:
     """Store the save that ``row`` has just been brought to; ``row.last`` goes from the one before to it."""
     row.last = save_sum(row.last, row.run_id, row.save, row.status, row.entries, data)
     connection.execute(
         "INSERT INTO lovia_saves (log, number, status, entries, data, sum) VALUES (?, ?, ?, ?, ?, ?)",
-        (row.log, row.save, row.status, row.entries, data, row.last),
+        (row.log, row.save, row.status, row.entries, data.decode(), row.last),
     )
 
 
@@ -61,8 +65,8 @@ def read_snapshot(connection: Connection, row: RunRow, *, upto: int | None = Non
     last = row.save if upto is None else upto
     if not 1 <= last <= row.save:
         return None
-    saves = _read(connection, row, 1, last, where=where)
-    return fold_records(row.run_id, [(where, [_record(row, save, where=where) for save in saves])])
+    records = (record for _, record in read_saves(connection, row, 1, last, where=where))
+    return fold_records(row.run_id, ((where, batch) for batch in iter(lambda: list(islice(records, _BATCH)), [])))
 
 
 def read_history(connection: Connection, row: RunRow, limit: int | None, *, where: str) -> list[SaveInfo]:
@@ -70,34 +74,46 @@ def read_history(connection: Connection, row: RunRow, limit: int | None, *, wher
     if limit is not None and limit <= 0:
         return []
     first = 1 if limit is None else max(1, row.save - limit + 1)
-    saves = _read(connection, row, first, row.save, where=where)
-    rows = [save_info(_record(row, save, where=where), save.status, save.entries, where=where) for save in saves]
-    return rows[::-1]
+    saves = read_saves(connection, row, first, row.save, where=where)
+    return [save_info(record, save.status, save.entries, where=where) for save, record in saves][::-1]
 
 
-def _read(connection: Connection, row: RunRow, first: int, last: int, *, where: str) -> list[Saved]:
-    """Saves ``first`` to ``last``, each checked against the one before it, the newest against the run's row."""
-    found = connection.execute(
-        "SELECT number, status, entries, data, sum FROM lovia_saves WHERE log = ? AND number BETWEEN ? AND ? "
-        "ORDER BY number",
-        (row.log, first - 1, last),
-    ).fetchall()
-    saves = [Saved(*values) for values in found]
-    before = saves.pop(0).sum if first > 1 and saves and saves[0].number == first - 1 else ""
+def read_saves(
+    connection: Connection, row: RunRow, first: int, last: int, *, where: str
+) -> Iterator[tuple[Saved, dict[str, Any]]]:
+    """Saves ``first`` to ``last`` with their records, each checked against the one before it.
+
+    The newest is checked against the run's row. Raises `StoreDamagedError` at the first that is not as written.
+    """
+    saves = _rows(connection, row, first - 1, last, where=where)
+    before = ""
+    if first > 1:
+        predecessor = next(saves, None)
+        before = predecessor.sum if predecessor else ""
     for number in range(first, last + 1):
-        save = saves[number - first] if number - first < len(saves) else None
+        save = next(saves, None)
         if save is None or not save.follows(number, before, row.run_id):
-            raise StoreDamagedError(
-                f"save {number} of run {row.run_id!r} is missing or not what was written", where=where
-            )
+            what = f"save {number} of run {row.run_id!r} is missing or not what was written"
+            raise StoreDamagedError(what, where=where)
         before = save.sum
+        yield save, orjson.loads(save.data)
     if last == row.save and before != row.last:
         raise StoreDamagedError(f"save {last} of run {row.run_id!r} is not the newest one", where=where)
-    return saves
 
 
-def _record(row: RunRow, save: Saved, *, where: str) -> dict[str, Any]:
-    record = orjson.loads(save.data)
-    if not isinstance(record, dict):
-        raise StoreDamagedError(f"save {save.number} of run {row.run_id!r} is no save", where=where)
-    return record
+def _rows(connection: Connection, row: RunRow, first: int, last: int, *, where: str) -> Iterator[Saved]:
+    """The rows as they are, read as they are asked for: a long run is never in memory twice."""
+    found = connection.execute(
+        "SELECT number, status, entries, CAST(data AS BLOB), sum FROM lovia_saves "
+        "WHERE log = ? AND number BETWEEN ? AND ? ORDER BY number",
+        (row.log, first, last),
+    )
+    try:
+        for values in found:
+            yield Saved(*values)
+    except connection.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) is not None:
+            raise
+        raise StoreDamagedError(
+            f"a save of run {row.run_id!r} is not what was written: {error}", where=where
+        ) from error

@@ -12,7 +12,7 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
 from stores.records import Segment, SessionInfo
-from stores.sqlite.checksums import checksum
+from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ class SessionRow:
 def read_session(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
     """The session's row, checked; None when there is none."""
     query = "SELECT session_id, segments, entries, updated_at, sum FROM lovia_sessions WHERE session_id = ?"
-    found = connection.execute(query, (session_id,)).fetchone()
-    return None if found is None else _row(found, where=where)
+    found = fetch(connection, query, (session_id,))
+    return _row(found[0], where=where) if found else None
 
 
 def list_sessions(connection: Connection, *, where: str) -> list[SessionInfo]:
     """Every session's line; a damaged one's says so."""
     infos = []
     query = "SELECT session_id, segments, entries, updated_at, sum FROM lovia_sessions"
-    for found in connection.execute(query).fetchall():
+    for found in fetch(connection, query):
         try:
             row = _row(found, where=where)
             info = SessionInfo(
@@ -97,19 +97,28 @@ def add_segment(
     row.updated_at = time.time()
     row.write(connection)
     lines = b"[" + b",\n".join(codec.encode_entry(entry) for entry in entries) + b"]"
-    values = (row.session_id, row.segments, run_id, lines.decode(), codec.dumps(meta).decode(), total)
+    data = codec.dumps(meta)
     connection.execute(
         "INSERT INTO lovia_segments (session_id, n, run_id, entries, meta, checksum, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*values, checksum(*values)),
+        (
+            *(row.session_id, row.segments, run_id, lines.decode(), data.decode(), total),
+            segment_sum(row.session_id, row.segments, run_id, lines, data, total),
+        ),
     )
+
+
+def segment_sum(session_id: str, n: int, run_id: str, entries: bytes, meta: bytes, total: str) -> str:
+    return checksum(session_id, n, run_id, total, texts=(entries, meta))
 
 
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:
     """All segments of the session, oldest first, each checked, and none missing."""
-    query = (
-        "SELECT session_id, n, run_id, entries, meta, checksum, sum FROM lovia_segments WHERE session_id = ? ORDER BY n"
+    found = fetch(
+        connection,
+        "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum "
+        "FROM lovia_segments WHERE session_id = ? ORDER BY n",
+        (row.session_id,),
     )
-    found = connection.execute(query, (row.session_id,)).fetchall()
     if [values[1] for values in found] != list(range(1, row.segments + 1)):
         raise StoreDamagedError(
             f"session {row.session_id!r} has {len(found)} segments in place of {row.segments}", where=where
@@ -119,7 +128,7 @@ def read_segments(connection: Connection, row: SessionRow, *, where: str) -> lis
 
 def _segment(values: tuple[Any, ...], *, where: str) -> Segment:
     session_id, n, run_id, entries, meta, _, total = values
-    if checksum(*values[:-1]) != total:
+    if segment_sum(*values[:-1]) != total:
         raise StoreDamagedError(
             f"segment {n} of session {session_id!r} (run {run_id!r}) is not what was written", where=where
         )

@@ -63,10 +63,12 @@ class TestSQLiteCheckpointerInWAL(CheckpointerSuite):
 class TestSQLiteSessionBesideRuns(SessionSuite):
     """Runs of the same ids are in the same file."""
 
+    wal = True
+
     async def open(self) -> SQLiteSession:
         if not self.path.exists():
             for run_id in ("s", "r1"):
-                await write(SQLiteCheckpointer(self.path), run_id, saved(1, say("a run"), session_id="s"))
+                await write(SQLiteCheckpointer(self.path, wal=True), run_id, saved(1, say("a run"), session_id="s"))
         return await super().open()
 
 
@@ -74,8 +76,10 @@ class TestSQLiteSessionBesideRuns(SessionSuite):
 class TestSQLiteCheckpointerBesideSessions(CheckpointerSuite):
     """Sessions of the same ids are in the same file."""
 
+    wal = True
+
     async def open(self) -> SQLiteCheckpointer:
         if not self.path.exists():
             for session_id in ("s", "r"):
-                await SQLiteSession(self.path).append(session_id, [say("a segment")], run_id="r")
+                await SQLiteSession(self.path, wal=True).append(session_id, [say("a segment")], run_id="r")
         return await super().open()
