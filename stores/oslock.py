@@ -99,12 +99,14 @@ def is_alive(process: dict[str, JSON]) -> bool:
 
 
 def _start_of(pid: int) -> str | None:
-    """When the process started, as text that only ever matches itself; None when that cannot be known."""
+    """When the process started, as text that only ever matches itself; None when it is dead or cannot be known."""
     if sys.platform != "linux":
         return None
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
         # The command's name may hold spaces and brackets; the fields behind it do not.
-        return f"{boot}-{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        # A killed process whose parent has not asked for it yet is still listed.
+        return None if fields[0] in ("Z", "X") else f"{boot}-{fields[19]}"
     except (OSError, IndexError):
         return None

@@ -16,10 +16,11 @@ from stores.errors import RunLockedError, StoreError, StoreVersionError
 from stores.file.check_run import DataFolder, problems_of_orphan, problems_of_run, read_fields, survey
 from stores.file.check_session import problems_of_session
 from stores.file.disk import TEMP
-from stores.file.locks import SESSIONS, Lock, RunLock
+from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.quarantine import Finding, Problem, set_aside
 from stores.file.root import IGNORE, STORE, Root
+from stores.oslock import Lock
 
 __all__ = ["Finding", "check", "repair"]
 
@@ -184,7 +185,7 @@ def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
 def _session_lock(root: Root, name: str) -> Callable[[], Lock]:
     def lock() -> Lock:
         with root.make_folder(*SESSIONS) as folder:
-            return Lock(folder.path, name)
+            return lock_of(folder.path, name)
 
     return lock
 

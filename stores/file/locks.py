@@ -1,28 +1,22 @@
 """Who may do what: one OS lock a run and one a session, and who holds it.
 
-The lock is the truth; the system frees it when its process dies, however that happens. Beside it the owner
-writes down who it is, for messages and for readers, who thus never need to touch the lock of a living run.
-Lock files are never removed: a waiter would hold a lock on a file that no longer has a name.
+The lock is the truth. Beside it the owner writes down who it is, for messages and for readers, who thus never
+need to touch the lock of a living run.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from stores import codec
 from stores.entries import JSON
 from stores.errors import RunLockedError, StoreBusyError, StoreError
-from stores.file.disk import write_error
 from stores.file.names import name_of
+from stores.file.root import Root
+from stores.oslock import Lock, is_alive, this_process
 from stores.records import Owner
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
-
-    from stores.file.root import Root
 
 RUNS, SESSIONS, OWNERS = ("locks", "runs"), ("locks", "sessions"), ("locks", "owners")
 
@@ -33,55 +27,9 @@ SESSION_PATIENCE = 30.0
 """Seconds that a session's lock is waited for."""
 
 
-class Lock:
-    """An OS lock on one file, held by this object and nobody else, in this process or another."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self._path = f"{folder}/{name}.lock"
-        self._held: BaseFileLock | None = None
-
-    def try_take(self) -> bool:
-        """Take the lock if it is free. The folder must be there."""
-        from filelock import FileLock, Timeout  # 30 ms, and most commands take no lock
-
-        lock = FileLock(
-            self._path,
-            timeout=0,
-            mode=0o600,
-            thread_local=False,  # it is taken in one thread and released in another
-            blocking=False,
-            fallback_to_soft=False,  # a soft lock outlives its process
-            preserve_lock_file=True,
-        )
-        try:
-            lock.acquire()
-        except Timeout:
-            return False
-        except NotImplementedError as error:
-            raise StoreError("this file system has no locks", where=self._path, hint="use a local disk") from error
-        except OSError as error:
-            raise write_error(error, self._path) from error
-        self._held = lock
-        return True
-
-    def release(self) -> None:
-        if self._held is not None:
-            held, self._held = self._held, None
-            held.release()
-
-    @staticmethod
-    def is_held(folder: str, name: str) -> bool:
-        """Try the lock for a moment, without making its file. One that cannot be tried counts as free."""
-        lock = Lock(folder, name)
-        if not os.path.exists(lock._path):
-            return False
-        try:
-            if not lock.try_take():
-                return True
-        except StoreError:
-            return False
-        lock.release()
-        return False
+def lock_of(folder: str, name: str) -> Lock:
+    """The lock of that name in one of the lock folders."""
+    return Lock(Path(folder, f"{name}.lock"))
 
 
 class RunLock:
@@ -100,7 +48,7 @@ class RunLock:
         Raises `RunLockedError` while a living process holds it; False: held by a reader, or one just starting.
         """
         with self._root.make_folder(*RUNS) as folder:
-            lock = Lock(folder.path, self._name)
+            lock = lock_of(folder.path, self._name)
         if not lock.try_take():
             if owner := read_owner(self._root, self._name):
                 raise self.refusal(owner)
@@ -149,9 +97,9 @@ def read_owner(root: Root, name: str) -> Owner | None:
     if note is None:
         return None
     owner = Owner(pid=note.get("pid", 0), host=note.get("host", ""), since=note.get("since"))
-    if _is_alive(note) and owner.pid != os.getpid():
+    if is_alive(note) and owner.pid != os.getpid():
         return owner
-    return owner if Lock.is_held("/".join((root.path, *RUNS)), name) else None
+    return owner if lock_of(root.part(*RUNS), name).is_held() else None
 
 
 def _read_note(root: Root, name: str) -> dict[str, JSON] | None:
@@ -170,34 +118,6 @@ def owned_names(root: Root) -> frozenset[str]:
     """The names of all runs that have an owner, living or dead."""
     with root.open_folder(*OWNERS) as folder:
         return frozenset(folder.records()) if folder else frozenset()
-
-
-def this_process() -> dict[str, JSON]:
-    """What tells this process from every other: pid, host, and when it started."""
-    pid = os.getpid()
-    return {"pid": pid, "host": os.uname().nodename, "start": _start_of(pid)}
-
-
-def _start_of(pid: int) -> str | None:
-    """When the process started, as text that only ever matches itself; None when it is dead or cannot be known."""
-    if sys.platform != "linux":
-        return None
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat, open("/proc/sys/kernel/random/boot_id", "rb") as boot:
-            # The command's name may hold spaces and brackets; the fields behind it do not.
-            fields = stat.read().rpartition(b")")[2].split()
-            # A killed process whose parent has not asked for it yet is still listed.
-            return None if fields[0] in (b"Z", b"X") else f"{boot.read(8).decode()}-{fields[19].decode()}"
-    except (OSError, IndexError):
-        return None
-
-
-def _is_alive(note: dict[str, JSON]) -> bool:
-    """True when the process is of this host and surely alive."""
-    pid, start = note.get("pid"), note.get("start")
-    if not isinstance(pid, int) or start is None or note.get("host") != os.uname().nodename:
-        return False
-    return _start_of(pid) == str(start)
 
 
 def leave_cancel(root: Root, run_id: str) -> Owner | None:

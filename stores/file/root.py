@@ -13,7 +13,7 @@ from pathlib import Path
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import TEMP, Folder, check_owner, write_error
-from stores.file.worker import Worker
+from stores.worker import Worker
 
 STORE = "store.json"
 IGNORE = ".gitignore"

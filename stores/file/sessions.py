@@ -12,7 +12,7 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import ConflictError, SegmentDiffersError, StoreError
 from stores.file.disk import Folder
-from stores.file.locks import SESSION_PATIENCE, SESSIONS, Lock, busy_session
+from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import name_of, parse_segment_name, readable_id
 from stores.file.reading import steady
 from stores.file.refs import damage_text
@@ -43,7 +43,7 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
         with root.make_folder(*SESSIONS):
             return lock.try_take()
 
-    lock = Lock(root.part(*SESSIONS), name_of(session_id))
+    lock = lock_of(root.part(*SESSIONS), name_of(session_id))
     clock = asyncio.get_running_loop().time
     deadline = clock() + SESSION_PATIENCE
     try:
