@@ -10,9 +10,14 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Carry out the command line and leave at once: a tool's thread that hangs keeps nobody waiting."""
     try:
-        from lovia_cli.cli.app import main as carry_out
+        if sys.argv[1:2] == ["__complete"]:  # what a shell asks at every TAB: no parser is loaded for it
+            from lovia_cli.cli.complete import main as complete
 
-        code = carry_out()
+            code = complete(sys.argv[2:])
+        else:
+            from lovia_cli.cli.app import main as carry_out
+
+            code = carry_out()
     except KeyboardInterrupt:
         code = 130
     for stream in (sys.stdout, sys.stderr):

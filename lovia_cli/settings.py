@@ -11,11 +11,13 @@ from typing import Literal
 
 from stores.errors import UserError
 
-Output = Literal["text", "json", "ndjson"]
+Output = Literal["text", "json", "ndjson", "github"]
 Origin = Literal["flag", "env", "found", "default"]
 
 STORE_NAME = ".lovia"
 OUTPUTS: tuple[Output, ...] = ("text", "json", "ndjson")
+CHECK_OUTPUTS: tuple[Output, ...] = (*OUTPUTS, "github")
+"""Those of `lovia validate`: its findings can be annotations of a GitHub workflow."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+]+):(.*)", re.DOTALL)
 
 
@@ -76,7 +78,9 @@ def _store_path(value: str, source: str, cwd: Path) -> Path:
     return Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
 
 
-def choose_output(flag: str | None, json_flag: bool, environ: Mapping[str, str]) -> Output:
+def choose_output(
+    flag: str | None, json_flag: bool, environ: Mapping[str, str], known: tuple[Output, ...] = OUTPUTS
+) -> Output:
     """``--json`` and ``-o`` before ``LOVIA_OUTPUT``; an unknown word is a usage error that names its source."""
     source, value = ("--output", flag) if flag is not None else ("LOVIA_OUTPUT", environ.get("LOVIA_OUTPUT") or None)
     if json_flag:
@@ -85,6 +89,7 @@ def choose_output(flag: str | None, json_flag: bool, environ: Mapping[str, str])
         return "json"
     if value is None:
         return "text"
-    if value not in OUTPUTS:
-        raise UserError(f"unknown output {value!r}", where=source, hint="use one of: " + ", ".join(OUTPUTS))
-    return value
+    for output in known:
+        if value == output:
+            return output
+    raise UserError(f"unknown output {value!r}", where=source, hint="use one of: " + ", ".join(known))

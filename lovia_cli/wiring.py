@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lovia_cli.models.base import Model
     from lovia_cli.models.spec import ModelFactory, ModelSpec
     from lovia_cli.settings import StoreLocation
+    from stores.file.known import KnownIds
 
 
 class RunStore(Checkpointer, RunIndex, History, Protocol):
@@ -38,6 +39,20 @@ def open_stores(location: StoreLocation) -> Stores:
     from stores.file import FileCheckpointer, FileSession
 
     return Stores(location, FileCheckpointer(location.path), FileSession(location.path))
+
+
+def make_store(location: StoreLocation) -> None:
+    """An empty store at ``location``, where there is none."""
+    from stores.file.root import Root
+
+    Root(location.path).ensure()
+
+
+def known_ids(location: StoreLocation) -> KnownIds:
+    """The ids of runs and sessions that a shell can complete, from refs alone."""
+    from stores.file.known import known_ids
+
+    return known_ids(location.path)
 
 
 def model_factories() -> dict[str, ModelFactory]:

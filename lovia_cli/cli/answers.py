@@ -244,6 +244,21 @@ class Told:
 
 
 @dataclass(slots=True, kw_only=True)
+class Document:
+    """A text to be kept in a file, and the same as data."""
+
+    text: str
+    data: Row
+    exit_code: int = exits.Exit.OK
+
+    def as_json(self) -> Row:
+        return self.data
+
+    def rows(self) -> Iterable[Row]:
+        return [self.data]
+
+
+@dataclass(slots=True, kw_only=True)
 class Checked:
     """What was checked, file by file or record by record: ``findings`` says what is wrong, ``done`` what was mended."""
 

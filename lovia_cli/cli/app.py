@@ -18,7 +18,9 @@ from lovia_cli.errors import UserError
 from lovia_cli.render.streams import Streams
 from lovia_cli.settings import OUTPUTS, Output
 
-VERBS = ("run", "resume", "cancel", "history", "show", "validate", "runs")
+VERBS = (
+    "init", "validate", "schema", "run", "resume", "cancel", "history", "show", "runs", "completion",
+)  # fmt: skip
 EXECUTING = frozenset({"run", "resume"})
 """The verbs that execute a run: their ndjson is its events, also on failure."""
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lovia_cli.settings import STORE_NAME, Output, Settings, StoreLocation, choose_output, locate_store
+from lovia_cli.settings import (
+    CHECK_OUTPUTS,
+    OUTPUTS,
+    STORE_NAME,
+    Output,
+    Settings,
+    StoreLocation,
+    choose_output,
+    locate_store,
+)
 
 if TYPE_CHECKING:
     from lovia_cli.cli.answers import Answer
@@ -55,7 +64,12 @@ class Call:
         if self._settings is None:
             self._settings = Settings(
                 store=locate_store(self.given.get("store"), self.environ, Path.cwd()),
-                output=choose_output(self.given.get("output"), "json" in self.given, self.environ),
+                output=choose_output(
+                    self.given.get("output"),
+                    "json" in self.given,
+                    self.environ,
+                    CHECK_OUTPUTS if self.verb == "validate" else OUTPUTS,
+                ),
                 quiet="quiet" in self.given,
                 verbose=self.given.get("verbose", 0),
                 color=not (self.given.get("no_color") or self.environ.get("NO_COLOR")),

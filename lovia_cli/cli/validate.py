@@ -9,7 +9,7 @@ import typer
 
 from lovia_cli.cli.answers import Answer, Checked
 from lovia_cli.cli.options import Call
-from lovia_cli.errors import AgentFileError
+from lovia_cli.errors import AgentFileError, Problem
 from lovia_cli.exits import Exit
 
 
@@ -17,37 +17,44 @@ def validate(
     call: Call,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Agent files.")],
 ) -> Answer:
-    """Check agent files: all that is wrong in them, with line and column. Runs nothing."""
+    """Check agent files: all that is wrong in them, with line and column. Asks no model and runs no tool.
+
+    The tools' modules are imported. Variables and the environment are the run's to give. With -o github, the
+    mistakes are annotations of a workflow.
+    """
     call.streams.take()
-    findings = [finding for file in files for finding in _check(file)]
-    bad = {finding["file"] for finding in findings}
-    good = [file for file in files if file not in bad]
+    wrong = {file: problems for file in dict.fromkeys(files) if (problems := _check(file))}
+    good = [file for file in files if file not in wrong]
     return Checked(
-        summary="" if bad and not good else f"valid: {', '.join(good)}",
-        findings=findings,
-        data={"valid": not bad, "files": [{"file": file, "valid": file not in bad} for file in files]},
-        exit_code=Exit.AGENT if bad else Exit.OK,
+        summary=f"valid: {', '.join(good)}" if good else "",
+        findings=[_row(file, problem) for file, problems in wrong.items() for problem in problems],
+        data={"valid": not wrong, "files": [{"file": file, "valid": file not in wrong} for file in files]},
+        exit_code=Exit.AGENT if wrong else Exit.OK,
     )
 
 
 COMMAND = validate
 
 
-def _check(file: str) -> list[dict[str, Any]]:
+def _check(file: str) -> list[Problem]:
+    """What is wrong with an agent file, and with the files that it names."""
     from lovia_cli.wiring import check_agent
 
     try:
         check_agent(Path(file))
     except AgentFileError as error:
-        return [
-            {
-                "file": file,
-                "where": problem.where,
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "hint": problem.hint,
-            }
-            for problem in error.problems
-        ] or [{"file": file, "where": error.where or file, "message": error.message, "hint": error.hint}]
+        return list(error.problems) or [Problem(error.message, error.where or file, hint=error.hint)]
     return []
+
+
+def _row(agent_file: str, problem: Problem) -> dict[str, Any]:
+    """A problem as data: ``file`` is where it stands, which may be the script or the text that the agent file names."""
+    return {
+        "agent_file": agent_file,
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "where": problem.where,
+        "message": problem.message,
+        "hint": problem.hint,
+    }

@@ -42,7 +42,7 @@ class NdjsonView:
             nothing = {"resumed": False, "replayed": False, "steps": 0, "input_ignored": False}
             known = {name: data.get(name) for name in ("session_id", "agent", "model")}
             self._emit("run.started", run_id, now, known | nothing)
-        last = self._last.data if self._last else {}
+        last = self._last.data if self._last else {"stop": None, "finish_reason": None}
         ts = self._last.ts if self._last else now
         self._emit("run.finished", run_id, ts, {**last, **{k: v for k, v in data.items() if k not in ("v", "run_id")}})
 

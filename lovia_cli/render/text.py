@@ -31,6 +31,8 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
         yield from transcript(answer, paint, settings.verbose)
     elif isinstance(answer, answers.Checked):
         yield from _checked(answer, paint)
+    elif isinstance(answer, answers.Document):
+        yield safe(answer.text)
     elif isinstance(answer, answers.Told) and answer.message and not (settings.quiet and answer.to_stderr):
         yield safe(answer.message)
 

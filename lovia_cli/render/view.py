@@ -12,6 +12,7 @@ from lovia_cli.render.terminal import safe
 if TYPE_CHECKING:
     from lovia_cli.cli.answers import Answer
     from lovia_cli.engine.events import Event
+    from lovia_cli.render.github import GithubView
     from lovia_cli.render.json import JsonView
     from lovia_cli.render.ndjson import NdjsonView
     from lovia_cli.render.streams import Streams
@@ -27,7 +28,7 @@ class View:
         self._live = Live(streams, settings)
         self._data = self._data_view()
 
-    def _data_view(self) -> JsonView | NdjsonView | None:
+    def _data_view(self) -> JsonView | NdjsonView | GithubView | None:
         if self._settings.output == "json":
             from lovia_cli.render.json import JsonView
 
@@ -36,6 +37,10 @@ class View:
             from lovia_cli.render.ndjson import NdjsonView
 
             return NdjsonView(self._streams.out)
+        if self._settings.output == "github":
+            from lovia_cli.render.github import GithubView
+
+            return GithubView(self._streams.out)
         return None
 
     def event(self, event: Event) -> None:

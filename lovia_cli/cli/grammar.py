@@ -1,0 +1,83 @@
+"""The command line as a table, for completion: reading it takes no parser and no command to be imported.
+
+What the commands really take is theirs to say; a test compares every verb and option with this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lovia_cli.settings import CHECK_OUTPUTS, OUTPUTS
+
+Wanted = str | tuple[str, ...]
+"""What a word is: one of these kinds, or a choice of words."""
+
+TEXT = "text"
+"""Anything; there is nothing to propose."""
+FILE = "file"
+RUN = "run"
+SESSION = "session"
+ID = "id"
+"""A run or a session."""
+FLAG = "flag"
+"""An option without a value."""
+
+
+class Verb(NamedTuple):
+    """``words`` are the positional ones, the last of them for all that follow; ``options`` the verb's own."""
+
+    words: tuple[Wanted, ...] = ()
+    options: Mapping[str, Wanted] = MappingProxyType({})
+
+
+GLOBAL: dict[str, Wanted] = {
+    "--store": FILE,
+    "--output": OUTPUTS,
+    "-o": OUTPUTS,
+    "--json": FLAG,
+    "--quiet": FLAG,
+    "-q": FLAG,
+    "--verbose": FLAG,
+    "-v": FLAG,
+    "--no-color": FLAG,
+    "--debug": FLAG,
+    "--help": FLAG,
+    "-h": FLAG,
+}
+TOP: dict[str, Wanted] = {"--version": FLAG}
+"""Before the verb only."""
+
+_EXECUTING: dict[str, Wanted] = {
+    "--var": TEXT,
+    "-p": TEXT,
+    "--model": TEXT,
+    "-m": TEXT,
+    "--max-steps": TEXT,
+    "--limit": TEXT,
+    "--timeout": TEXT,
+}
+
+VERBS: dict[str, Verb] = {
+    "init": Verb((FILE, TEXT), {"--template": ("basic", "tools")}),
+    "validate": Verb((FILE,), {"--output": CHECK_OUTPUTS, "-o": CHECK_OUTPUTS}),
+    "schema": Verb((("agent", "events", "run"), TEXT)),
+    "run": Verb(
+        (FILE, TEXT),
+        {
+            "--session": SESSION,
+            "-s": SESSION,
+            "--run-id": RUN,
+            "--if-run-exists": ("resume", "restart", "fail", "resume-only"),
+            **_EXECUTING,
+        },
+    ),
+    "resume": Verb((ID, TEXT), {"--input": TEXT, "-i": TEXT, "--agent": FILE, **_EXECUTING}),
+    "cancel": Verb((ID, TEXT)),
+    "history": Verb((ID, TEXT), {"-n": TEXT}),
+    "show": Verb((ID, TEXT), {"--step": TEXT, "--call": TEXT, "--raw": FLAG}),
+    "doctor": Verb((TEXT,), {"--repair": FLAG}),
+    "runs finalize": Verb((ID, TEXT)),
+    "completion": Verb((("bash", "zsh", "fish"), TEXT)),
+}
