@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lovia_cli.models.base import Model
     from lovia_cli.models.spec import ModelFactory, ModelSpec
     from lovia_cli.settings import StoreLocation
+    from stores.file.check import Finding
     from stores.file.known import KnownIds
 
 
@@ -55,9 +56,18 @@ def known_ids(location: StoreLocation) -> KnownIds:
     return known_ids(location.path)
 
 
+def check_store(location: StoreLocation, *, repair: bool) -> list[Finding]:
+    """All that is wrong with the store; with ``repair``, what was wrong, and what could be mended is."""
+    from stores.file import check
+
+    return check.repair(location.path) if repair else check.check(location.path)
+
+
 def model_factories() -> dict[str, ModelFactory]:
     """The providers by the name that stands before the colon; each loads its library when it is first asked."""
-    return {"scripted": _scripted}
+    from lovia_cli.models.registry import provider_factories
+
+    return {**provider_factories(), "scripted": _scripted}
 
 
 def _scripted(spec: ModelSpec, folder: Path) -> Model:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lovia_cli.agent import Limits as AgentLimits
 from lovia_cli.cli.answers import RunAnswer
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import UserError
@@ -87,19 +88,25 @@ def variables_given(pairs: list[str] | None) -> dict[str, Any]:
 
 def limits_given(max_steps: int | None, pairs: list[str] | None) -> dict[str, Any]:
     """The limits that are overridden now, by name."""
-    limits: dict[str, Any] = {}
-    for name, text in (_pair(pair, "--limit") for pair in pairs or ()):
-        try:
-            limits[name] = float(text) if name in ("max_seconds", "max_cost_usd") else int(text)
-        except ValueError:
-            raise UserError(f"--limit {name} is no number: {text!r}", hint=f"write: --limit {name}=100") from None
-        if not limits[name] > 0:
-            raise UserError(f"--limit {name} must be above 0", hint=f"write: --limit {name}=100")
+    limits = dict(_limit(*_pair(pair, "--limit")) for pair in pairs or ())
     if max_steps is not None:
-        if max_steps < 1:
-            raise UserError("--max-steps must be at least 1", hint="write: --max-steps 50")
-        limits["max_steps"] = max_steps
+        limits.update([_limit("max_steps", str(max_steps))])
     return limits
+
+
+def _limit(name: str, text: str) -> tuple[str, Any]:
+    """One limit, checked: a known name, and a number above 0."""
+    known = [field.name for field in fields(AgentLimits)]
+    hint = f"write: --limit {name}=100"
+    if name not in known:
+        raise UserError(f"unknown limit {name!r}", where="--limit", hint="known limits: " + ", ".join(known))
+    try:
+        number = float(text) if name in ("max_seconds", "max_cost_usd") else int(text)
+    except ValueError:
+        raise UserError(f"the limit {name} is no number: {text!r}", hint=hint) from None
+    if not 0 < number < float("inf"):
+        raise UserError(f"the limit {name} must be a number above 0, not {text}", hint=hint)
+    return name, number
 
 
 def timeout_given(seconds: float | None) -> float | None:

@@ -10,7 +10,7 @@ from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import thing_meant
 from lovia_cli.cli.options import Call
-from lovia_cli.errors import StoreDamagedError, UserError
+from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores, open_stores
 
 
@@ -47,6 +47,4 @@ async def _of(stores: Stores, name: str, number: int | None) -> Answer:
         return SessionHistory(
             store=store, session_id=thing.session_id, segments=kept, first=first, unfinished=thing.unfinished
         )
-    if thing.run.damage:
-        raise StoreDamagedError(f"run {thing.run.run_id!r} is damaged: {thing.run.damage}", where=store)
     return RunHistory(store=store, run=thing.run, saves=await stores.runs.history(thing.run.run_id, limit=number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, UserError
+from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
 from stores.ids import check_id
 from stores.records import RunInfo, Segment, Status
@@ -23,6 +23,7 @@ class Meant:
 
     @staticmethod
     def of(info: RunInfo) -> Meant:
+        info = _readable(info)
         return Meant(info.run_id, info.session_id, info.config)
 
 
@@ -69,7 +70,7 @@ async def thing_meant(stores: Stores, given: str) -> Thing:
     if run and session:
         raise _ambiguous(name, "both exist")
     if run:
-        return Thing(run=run)
+        return Thing(run=_readable(run))
     if session:
         return session
     raise await not_found(stores, kind, name)
@@ -98,6 +99,13 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
     last = session.segments[-1]
     info, run = await stores.runs.info(last.run_id), last.meta.get("run")
     return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
+
+
+def _readable(info: RunInfo) -> RunInfo:
+    """A run's line as it is; raises where the record behind it is damaged (D3)."""
+    if info.damage:
+        raise StoreDamagedError(f"run {info.run_id!r} cannot be read", where=info.damage)
+    return info
 
 
 def _ambiguous(name: str, why: str) -> UserError:

@@ -25,13 +25,14 @@ from lovia_cli.cli.execute import (
     variables_given,
 )
 from lovia_cli.cli.options import Call
-from lovia_cli.errors import UserError
+from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import open_stores
 from stores.ids import check_id
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import IfRunExists
 
+_GIVE_INPUT = 'give one: lovia run AGENT.yaml "what to do"'
 _POLICIES = ("resume", "restart", "fail", "resume-only")
 
 
@@ -80,12 +81,22 @@ COMMAND = run
 async def _go(call: Call, job: Job, agent_file: str | None) -> Answer:
     """Complete the job with what the run, or its session, was started with (Z8)."""
     stores = open_stores(call.settings.store)
+    if not stores.location.exists:
+        _refuse_where_nothing_is(job)
     fresh = job.if_run_exists == "restart"
     own, last = await saved_for_run(stores, None if fresh else job.run_id, job.session_id)
     file = find_agent(agent_file, last, stores, call.environ)
     earlier = own if own.agent_file or str(file) != last.agent_file else last
     job = replace(job, variables={**earlier.variables, **job.variables}, model=job.model or own.model)
     return await carry_out(call, stores, job, file)
+
+
+def _refuse_where_nothing_is(job: Job) -> None:
+    """What the engine would refuse in an empty store; refused before one is made."""
+    if job.if_run_exists == "resume_only":
+        raise RunNotFoundError(f"no run {job.run_id!r}", hint="see what there is: lovia history")
+    if not job.input:
+        raise UserError("no input given, and nothing to go on with", hint=_GIVE_INPUT)
 
 
 def _arguments(first: str | None, second: str | None) -> tuple[str | None, str | None]:
@@ -117,7 +128,7 @@ def _input(given: str | None) -> str:
     if given not in (None, "-"):
         return given or ""
     if sys.stdin is None or (given is None and sys.stdin.isatty()):
-        raise UserError("no input given", hint='give one: lovia run AGENT.yaml "what to do"')
+        raise UserError("no input given", hint=_GIVE_INPUT)
     try:
         text = sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:

@@ -27,11 +27,7 @@ class Out:
 
     def text(self, text: str) -> None:
         """Write text in the stream's encoding; what it cannot hold becomes an escape."""
-        try:
-            data = text.encode(self.encoding, "backslashreplace")
-        except LookupError:
-            data = text.encode("utf-8", "backslashreplace")
-        self.bytes(data)
+        self.bytes(text.encode(self.encoding, "backslashreplace"))
 
     def bytes(self, data: bytes) -> None:
         """Write bytes at once: there is no buffer that a crash could lose."""

@@ -56,7 +56,7 @@ def _overview(answer: answers.Overview, paint: Paint, columns: int | None) -> It
 
 def _overview_row(row: dict[str, Any]) -> list[str]:
     if row["kind"] == "session":
-        status = "damaged" if row["damage"] else f"{row['segments']} runs"
+        status = "damaged" if row["damage"] else _count(row["segments"], "run")
         return ["session", _id(row), status, "", when(row["updated_at"]), "", ""]
     status = "damaged" if row["damage"] else _status(row)
     session = row["session_id"]

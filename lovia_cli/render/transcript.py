@@ -57,7 +57,7 @@ def _entry(entry: Entry, number: str, paint: Paint, limit: int | None) -> Iterat
     """One entry: what it is on the first line, its text below where it has more than one line."""
     head, text = _head(entry, paint), _text(entry)
     cut = None if limit is None or len(text) <= limit else len(text) - limit
-    body = list(indented(safe(text if cut is None else text[:limit]), ""))
+    body = safe(text if cut is None else text[:limit]).removesuffix("\n").split("\n")
     if len(body) == 1:
         yield f"{number}{head}{body[0]}".rstrip()
     else:

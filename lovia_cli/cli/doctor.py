@@ -1,0 +1,52 @@
+"""``lovia doctor``: looks at every record of the store, and mends what can be mended without losing anything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lovia_cli.cli.answers import Answer, Checked
+from lovia_cli.cli.options import Call
+from lovia_cli.exits import Exit
+from lovia_cli.wiring import check_store
+
+
+def doctor(
+    call: Call,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend it; what is damaged is moved aside.")] = False,
+) -> Answer:
+    """Check every record of the store. Changes nothing without --repair, and loses nothing with it.
+
+    Exits 0 when all is well: what a crash leaves behind and nobody reads is listed, and does no harm.
+    """
+    store = call.settings.store
+    found = check_store(store, repair=repair)
+    mended = [finding for finding in found if repair and finding.repairable]
+    well = all(finding in mended or finding.is_leftover for finding in found)
+    return Checked(
+        summary=_summary(str(store), len(found), len(mended), repair),
+        findings=[
+            {
+                "where": finding.file,
+                "message": finding.what,
+                "repairable": finding.repairable,
+                "leftover": finding.is_leftover,
+                "done": "repaired" if finding in mended else None,
+            }
+            for finding in found
+        ],
+        data={"store": str(store), "well": well, "repaired": len(mended)},
+        exit_code=Exit.OK if well else Exit.STORE,
+    )
+
+
+COMMAND = doctor
+
+
+def _summary(store: str, found: int, mended: int, repair: bool) -> str:
+    if not found:
+        return f"nothing is wrong in {store}"
+    if not repair:
+        return f"{found} found; mend with: lovia doctor --repair"
+    return f"{found} found, {mended} repaired, {found - mended} left as they are"

@@ -1,0 +1,171 @@
+"""A stopped run's last line is the command that resumes it, and that command does so."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+
+from tests.cli.lovia import SCRIPT, Lovia, call, end, shell_tool, wait_for_file
+
+LOOK = "tools:\n" + shell_tool("look", "echo x >> n.txt; echo seen")
+
+
+def looking(lovia: Lovia, more: str = "") -> None:
+    """An agent that looks three times before it answers."""
+    lovia.agent([call("look"), call("look"), call("look"), {"text": "found"}], tools=LOOK, more=more)
+
+
+def counted(lovia: Lovia) -> int:
+    return (lovia.folder / "n.txt").read_text().count("x")
+
+
+def test_a_limit_prints_the_command_with_a_higher_one(lovia: Lovia) -> None:
+    looking(lovia)
+    ran = lovia("run", "agent.yaml", "go", "--run-id", "job-1", "--max-steps", "2")
+    assert (ran.code, ran.out) == (7, "")
+    assert ran.err.splitlines()[-1] == "lovia resume --max-steps 4 job-1"
+    assert lovia.shell(ran.err.splitlines()[-1]).out == "found\n"
+    assert counted(lovia) == 3
+
+
+def test_a_limit_without_an_option_of_its_own_can_be_raised_too(lovia: Lovia) -> None:
+    looking(lovia, "limits: {max_tool_calls: 2}")
+    ran = lovia("run", "agent.yaml", "go", "--run-id", "job-1")
+    assert ran.err.splitlines()[-1] == "lovia resume --limit max_tool_calls=4 job-1"
+    assert lovia.shell(ran.err.splitlines()[-1]).out == "found\n"
+    assert counted(lovia) == 3
+
+
+def test_z8_a_limit_raised_once_holds(lovia: Lovia) -> None:
+    looking(lovia)
+    lovia("run", "agent.yaml", "go", "--run-id", "job-1", "--max-steps", "1")
+    assert lovia("resume", "job-1").err.splitlines()[-1] == "lovia resume --max-steps 2 job-1"
+    assert lovia("resume", "--max-steps", "2", "job-1").code == 7
+    assert lovia("resume", "job-1").err.splitlines()[-1] == "lovia resume --max-steps 4 job-1"
+
+
+def test_the_command_names_a_store_that_is_not_found_by_itself(lovia: Lovia) -> None:
+    looking(lovia)
+    ran = lovia("run", "agent.yaml", "go", "--run-id", "job-1", "--max-steps", "1", "--store", "my store")
+    command = ran.err.splitlines()[-1]
+    assert command == "lovia resume --store 'my store' --max-steps 2 job-1"
+    assert lovia.shell(command).code == 7
+
+
+def test_json_has_the_command_as_its_hint(lovia: Lovia) -> None:
+    looking(lovia)
+    data = lovia("run", "agent.yaml", "go", "--run-id", "job-1", "--max-steps", "1", "--json").json
+    assert (data["status"], data["steps"], data["error"]["code"]) == ("interrupted", 1, "limit")
+    assert data["error"]["hint"] == "go on with: lovia resume --max-steps 2 job-1"
+
+
+def test_an_error_is_what_where_and_what_to_do(lovia: Lovia) -> None:
+    lovia.agent([{"fail": {"status": 400, "message": "bad"}}])
+    lines = lovia("run", "agent.yaml", "go", "--run-id", "job-1", "-s", "u1").err.splitlines()
+    assert lines[0] == "run job-1 (session u1)"
+    assert lines[1].startswith("error: ")
+    assert lines[2] == f"  where: run job-1 in {lovia.folder / '.lovia'}"
+    assert lines[-1] == "lovia resume job-1"
+
+
+def test_z2_steering_replaces_the_call_that_was_stopped(lovia: Lovia) -> None:
+    script = "echo start >> n.txt; [ -e again ] || { touch again; sleep 60; }"
+    lovia.agent([call("hang"), {"text": "ok"}], tools="tools:\n" + shell_tool("hang", script))
+    process = lovia.start("run", "agent.yaml", "go", "--run-id", "r1")
+    wait_for_file(lovia.folder / "again", process)
+    process.send_signal(signal.SIGINT)
+    assert end(process).code == 130
+    assert lovia("resume", "r1", "-i", "leave it").out == "ok\n"
+    assert (lovia.folder / "n.txt").read_text() == "start\n"
+    results = [entry for entry in lovia("show", "r1", "--json").json["entries"] if entry["type"] == "tool_result"]
+    assert [entry["kind"] for entry in results] == ["cancelled"]
+
+
+def test_c37_a_second_interrupt_leaves_at_once_and_leaves_nothing_behind(lovia: Lovia) -> None:
+    """The pipe ends when the last process that has it open is gone."""
+    script = "exec 3> fifo; trap '' INT; trap 'echo told >&3' TERM; echo begun >&3; while :; do sleep 0.1; done"
+    lovia.agent([call("hang"), {"text": "ok"}], tools="tools:\n" + shell_tool("hang", script))
+    os.mkfifo(lovia.folder / "fifo")
+    process = lovia.start("run", "agent.yaml", "go", "--run-id", "r1")
+    with (lovia.folder / "fifo").open() as pipe:
+        assert pipe.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        assert pipe.readline() == "told\n"
+        process.send_signal(signal.SIGINT)
+        assert end(process).code == 130
+        assert select.select([pipe], [], [], 20)[0]
+        assert pipe.read() == ""
+    assert lovia("history", "r1", "--json").json["status"] == "interrupted"
+
+
+def test_c37_a_hangup_that_was_ignored_stays_ignored(lovia: Lovia) -> None:
+    lovia.agent([call("hang"), {"text": "ok"}], tools="tools:\n" + shell_tool("hang", "touch begun; read x < fifo"))
+    os.mkfifo(lovia.folder / "fifo")
+    process = lovia.start("run", "agent.yaml", "go", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for_file(lovia.folder / "begun", process)
+    process.send_signal(signal.SIGHUP)
+    (lovia.folder / "fifo").write_text("go\n")
+    assert (end(process).code, process.returncode) == (0, 0)
+
+
+def test_x13_a_thread_of_a_tool_that_hangs_keeps_nobody_waiting(lovia: Lovia) -> None:
+    lovia.write(
+        "tools.py",
+        'import threading\n\n\ndef leave() -> str:\n    "Leave a thread."\n'
+        "    threading.Thread(target=threading.Event().wait).start()\n    return 'left'\n",
+    )
+    lovia.agent([call("leave"), {"text": "ok"}], tools="tools: [./tools.py:leave]")
+    assert lovia("run", "agent.yaml", "go").out == "ok\n"
+
+
+# --- at a terminal ----------------------------------------------------------------------------------------------------
+
+
+def at_terminal(lovia: Lovia, *argv: str) -> str:
+    """What a person sees, stdin, stdout and stderr being one terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [SCRIPT, *argv],
+        cwd=lovia.folder,
+        env={**lovia.env, "TERM": "xterm"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    process.wait(60)
+    os.close(leader)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_sees_tools_with_their_time_and_the_answer_once(lovia: Lovia) -> None:
+    lovia.agent([call("look"), {"text": "found it", "chunks": 3}], tools=LOOK)
+    seen = at_terminal(lovia, "run", "agent.yaml", "go", "--run-id", "r1", "--no-color")
+    lines = seen.splitlines()
+    assert lines[:2] == ["run r1", "> 1.1 look {}"]
+    assert lines[2].startswith("< 1.1 look ok 0.")
+    assert lines[2].endswith(" s seen")
+    assert lines[3:] == ["found it", "completed: 2 steps, 1 tool call"]
+
+
+def test_a_terminal_is_shown_no_sequence_but_ours(lovia: Lovia) -> None:
+    lovia.agent([{"text": "a\x1b[2Jb\x9bc", "chunks": 5}])
+    plain = at_terminal(lovia, "run", "agent.yaml", "go", "--no-color")
+    assert "\x1b" not in plain
+    assert "a\\x1b[2Jb\\x9bc\n" in plain
+    assert "\x1b[2m" in at_terminal(lovia, "run", "agent.yaml", "go")
+
+
+def test_no_input_at_a_terminal_is_a_usage_error(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    assert "no input given" in at_terminal(lovia, "run", "agent.yaml")
