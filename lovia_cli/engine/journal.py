@@ -70,7 +70,8 @@ class Journal:
                 head=self._delta(changes),
                 info=info,
             )
-            self._add_state(save)
+            if event == "result":  # nothing but a tool changes the state
+                self._add_state(save)
             self._add_seconds(save)
             if self._lease is not None:
                 await self._lease.save(save)
