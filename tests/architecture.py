@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("lovia_cli", "stores")
 
 LAYERS = [
-    {"cli", "render", "__main__"},
+    {"cli", "render", "templates", "__main__"},
     {"wiring", "settings", "exits"},
     {"engine", "agentfile"},
     {"agent", "tools", "models"},

@@ -3,7 +3,8 @@ function __lovia_complete
     set -l typed (commandline -opc)
     set -l command $typed[1]
     set -e typed[1]
-    set -l current (commandline -ct)
+    # What is typed so far, without its quotes: fish sets its own.
+    set -l current (commandline -ct | string trim -l -c '\'"' | string replace -ra '\\\\(.)' '$1')
     set -l lines ($command __complete fish $typed "$current" 2>/dev/null)
     switch "$lines[1]"
         case files
