@@ -1,9 +1,9 @@
 """C25: huge outputs and long runs: what is kept is capped, memory is bounded, and disk grows with what is new."""
 
-import os
 import subprocess
+import sys
 
-from tests.cli.lovia import Lovia
+from tests.cli.lovia import SCRIPT, Lovia
 from tests.field.kit import HANG_ONCE, asked, calls, kill, make_agent, python, results, say, shell
 
 MB = 1024 * 1024
@@ -17,11 +17,23 @@ def large() -> str:
 
 
 def measured(lovia: Lovia, *argv: str) -> tuple[int, int]:
-    """Exit code and peak memory of a command, in bytes."""
-    process = lovia.start(*argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * 1024
+    """Exit code and peak memory of a command, in bytes.
+
+    A small process starts it: a child's peak counts what its parent held when it was forked.
+    """
+    small = (
+        "import os, sys; pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ); "
+        "_, status, used = os.wait4(pid, 0); print(os.waitstatus_to_exitcode(status), used.ru_maxrss, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-Sc", small, str(SCRIPT), *argv],
+        cwd=lovia.folder,
+        env=lovia.env,
+        capture_output=True,
+        check=True,
+    )
+    code, peak = done.stderr.split()[-2:]
+    return int(code), int(peak) * 1024
 
 
 def store_size(lovia: Lovia) -> int:

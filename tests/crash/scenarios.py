@@ -1,0 +1,52 @@
+"""What the crash sweep runs: how the store gets where it is, the command that is killed, and how to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AGENT = "agent/agent.yaml"
+STORE = "--store .lovia"
+EARLIER = f"lovia run {AGENT} hello --session s --run-id r0 {STORE} -q"
+UNFINISHED = f"{EARLIER} && {{ DIE=1 lovia run {AGENT} go --session s --run-id r1 {STORE} -q; test $? = 137; }}"
+"""A session with one finished run, and a run that was killed in its second step, before its tool had an effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One command under crash.
+
+    ``recover`` are the commands any one of which must bring the run to its end. ``runs`` are the ids of the
+    session's segments then; None: the ids are generated, and every run that was begun has its segment.
+    ``steered`` is a text that the transcript of r1 must hold once. ``finish`` is how the last run ends. ``begun`` is
+    how often the run is begun from its start.
+    """
+
+    name: str
+    run: str
+    recover: tuple[str, ...]
+    setup: str = ""
+    runs: tuple[str, ...] | None = ("r1",)
+    steered: str | None = None
+    finish: str = "stop"
+    begun: int = 1
+
+
+_FRESH = f"lovia run {AGENT} go --session s --run-id r1 {STORE} -o ndjson"
+_RESUME = f"lovia resume r1 --agent {AGENT} {STORE} -o ndjson"
+_KEYLESS = f"lovia run {AGENT} go --session s {STORE}"
+_QUEUE = f"lovia run {AGENT} 'and then?' --session s {STORE} -o ndjson"
+_FINALIZE = f"lovia runs finalize r1 {STORE}"
+_RESTART = f"lovia run {AGENT} go --session s --run-id r1 --if-run-exists restart {STORE} -o ndjson"
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("fresh", _FRESH, (_FRESH, _RESUME)),
+        Scenario("again", _FRESH.replace("r1", "r2"), (_FRESH.replace("r1", "r2"),), EARLIER, runs=("r0", "r2")),
+        Scenario("keyless", _KEYLESS, (_KEYLESS,), runs=None),
+        Scenario("resume", _RESUME, (_RESUME, _FRESH), UNFINISHED, runs=("r0", "r1")),
+        Scenario("queue", _QUEUE, (_QUEUE,), UNFINISHED, runs=None, steered="and then?"),
+        Scenario("finalize", _FINALIZE, (_FINALIZE,), UNFINISHED, runs=("r0", "r1"), finish="finalized"),
+        Scenario("restart", _RESTART, (_FRESH,), UNFINISHED, runs=("r0", "r1"), begun=2),
+    )
+}

@@ -1,0 +1,148 @@
+"""The crash sweep: `lovia`, as it is installed, killed at every state-changing system call it makes under the store.
+
+    python tests/crash/sweep.py                     every mode on every scenario, at a sample of points
+    python tests/crash/sweep.py --full              at every point (an hour)
+    python tests/crash/sweep.py --modes kill,torn --scenarios fresh,queue --sample 20
+
+After each crash the same command (or `lovia resume`) goes on, and verify.py compares what there is then with an
+uncrashed run. Prints survived OF tried for each, and exits 1 when anything was lost. Linux on x86_64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios import SCENARIOS, STORE, Scenario
+
+HERE = Path(__file__).resolve().parent
+SAMPLE = 12
+
+MODES = {
+    "kill": ["--mode", "kill"],
+    "torn": ["--mode", "torn"],
+    "short": ["--mode", "short"],
+    "enospc": ["--mode", "errno", "--errno", "ENOSPC"],
+    "enospc-sticky": ["--mode", "errno", "--errno", "ENOSPC", "--sticky"],
+    "eio": ["--mode", "errno", "--errno", "EIO"],
+    "eio-sticky": ["--mode", "errno", "--errno", "EIO", "--sticky"],
+    "nested": ["--mode", "kill", "--ops", "rename", "--nested"],
+    "powerloss-posix": ["--model", "posix"],
+    "powerloss-ext4": ["--model", "ext4"],
+}
+"""A mode is how crash_sweep.py or powerloss.py (in tools/) is asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one mode did to one scenario."""
+
+    scenario: str
+    mode: str
+    tried: int
+    survived: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario:10} {self.mode:16} {self.survived:5} of {self.tried}"
+
+    @property
+    def lost(self) -> bool:
+        return self.tried == 0 or self.survived < self.tried
+
+
+class Sweep:
+    """Runs the tools in one scratch folder."""
+
+    def __init__(self, scratch: Path, jobs: int, *, warm: bool) -> None:
+        self._scratch = scratch
+        self._jobs = jobs
+        self._warm = ["--warm", "warm"] if warm else []
+        self._template = scratch / "template"
+        shutil.copytree(HERE / "agent", self._template / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def expect(self, scenario: Scenario) -> Path:
+        """Note what the scenario comes to when nothing crashes."""
+        work, noted = self._scratch / f"uncrashed-{scenario.name}", self._scratch / f"{scenario.name}.json"
+        shutil.copytree(self._template, work)
+        for command in filter(None, (scenario.setup, scenario.run)):
+            subprocess.run(["/bin/sh", "-c", command], cwd=work, env=environment(), check=True, capture_output=True)
+        subprocess.run([*_verify(scenario), "--expect", str(noted)], cwd=work, env=environment(), check=True)
+        return noted
+
+    def row(self, scenario: Scenario, mode: str, sample: int | None) -> Row:
+        """Try one mode on one scenario, at ``sample`` points or at all."""
+        noted = self._scratch / f"{scenario.name}.json"
+        if not noted.exists():
+            self.expect(scenario)
+        results = self._scratch / "results.json"
+        results.unlink(missing_ok=True)
+        done = subprocess.run(
+            [*self._tool(scenario, mode, sample), "--json", str(results)],
+            env=environment() | {"SWEEP_EXPECTED": str(noted)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        trials = json.loads(results.read_text(encoding="utf-8")) if results.exists() else []
+        survived = sum(not trial["bad"] for trial in trials)
+        detail = done.stdout + done.stderr if done.returncode or survived < len(trials) else ""
+        return Row(scenario.name, mode, len(trials), survived, detail)
+
+    def _tool(self, scenario: Scenario, mode: str, sample: int | None) -> list[str]:
+        options = list(MODES[mode])
+        if mode == "nested":
+            options += [str(max(1, (sample or 40) // 8)), "--recover", scenario.recover[0]]
+        tool = "powerloss.py" if mode.startswith("powerloss") else "crash_sweep.py"
+        points = ["--sample", str(sample)] if sample else []
+        return [
+            *(sys.executable, str(HERE / "tools" / tool), *options, *points, "--exec", "-j", str(self._jobs)),
+            *self._warm,
+            *("--store", ".lovia", "--workdir", str(self._template), "--tmp", str(self._scratch)),
+            *("--setup", scenario.setup, "--run", scenario.run, "--check", " ".join(_verify(scenario))),
+        ]
+
+
+def _verify(scenario: Scenario) -> list[str]:
+    return [sys.executable, str(HERE / "verify.py"), scenario.name]
+
+
+def environment() -> dict[str, str]:
+    """Ours, with the `lovia` installed beside this Python in front, and without settings of lovia's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOVIA_")}
+    return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="every point")
+    parser.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"points a row (default {SAMPLE})")
+    parser.add_argument("--modes", default=",".join(MODES), help="comma separated")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="comma separated")
+    parser.add_argument("--warm", action="store_true", help="fork processes that have lovia imported: much faster")
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    given = parser.parse_args()
+    sample = None if given.full else given.sample
+    lost = 0
+    with tempfile.TemporaryDirectory(prefix="lovia-sweep-") as scratch:
+        sweep = Sweep(Path(scratch), given.jobs, warm=given.warm)
+        for name in given.scenarios.split(","):
+            for mode in given.modes.split(","):
+                row = sweep.row(SCENARIOS[name], mode, sample)
+                print(row, flush=True)
+                if row.lost:
+                    lost += 1
+                    print(row.detail, flush=True)
+    print(f"{'LOST: ' + str(lost) + ' rows' if lost else 'nothing lost'} ({STORE} by {shutil.which('lovia')})")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

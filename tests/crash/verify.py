@@ -1,0 +1,140 @@
+"""The check of the crash sweep: what a crash left, and what the recovery makes of it.
+
+    verify.py SCENARIO                 in the crashed working directory, as crash_sweep.py calls it
+    verify.py SCENARIO --expect FILE   in that of an uncrashed run: note its transcripts
+
+Exits 0 when nothing is lost and nothing was done twice; else it says what, and exits 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from scenarios import SCENARIOS, Scenario
+from witness import STORE, Said, Seen, cli, cli_json
+
+CRASHES = int(os.environ.get("CRASH_COUNT", "1"))
+
+
+def main(argv: list[str]) -> int:
+    """Check, and print what is wrong."""
+    scenario = SCENARIOS[argv[0]]
+    if argv[1:2] == ["--expect"]:
+        Path(argv[2]).write_text(json.dumps(Seen.look().transcripts), encoding="utf-8")
+        return 0
+    try:
+        verify(scenario, json.loads(Path(os.environ["SWEEP_EXPECTED"]).read_text(encoding="utf-8")))
+    except AssertionError as wrong:
+        print(f"{scenario.name}: {wrong}")
+        return 1
+    return 0
+
+
+def verify(scenario: Scenario, expected: list[Any]) -> None:
+    """Look at the crashed store, recover, and look again."""
+    cli_json("history")  # works on whatever the crash left
+    before = Seen.look()
+    check_acknowledged(before)
+    recover(scenario, before)
+    after = Seen.look()
+    check_once(scenario, before, after)
+    check_end(scenario, before, after, expected)
+    check_clean(after)
+
+
+def check_acknowledged(before: Seen) -> None:
+    """What had been printed before the crash is in the store (R1)."""
+    said = Said.of(os.environ["CRASH_STDOUT"], os.environ["CRASH_STDERR"])
+    for run_id in said.runs:
+        assert run_id in before.runs, f"run {run_id} was announced and is not known"
+    for run_id, number in said.saves.items():
+        assert before.runs[run_id].head.save >= number, f"save {number} of {run_id} was acknowledged and is lost"
+    for key in said.results:
+        assert key in before.results, f"the result of {key} was acknowledged and is lost"
+    for run_id, count in said.responses.items():
+        assert before.responses(run_id) >= count, f"response {count} of {run_id} was acknowledged and is lost"
+    for run_id in said.completed:
+        assert before.runs[run_id].status == "completed", f"{run_id} was said to be completed"
+        assert run_id in before.segments, f"{run_id} was said to be completed and has no segment"
+    code = os.environ["CRASH_RC"]
+    if os.environ["CRASH_MODE"] in ("errno", "short"):
+        assert code in ("0", "10"), f"exit code {code} for a store that cannot be written"
+
+
+def recover(scenario: Scenario, before: Seen) -> None:
+    """Go on as a person would: the same command again, or resume."""
+    number = os.environ.get("CRASH_OP", "none").removeprefix("#").partition(" ")[0]
+    pick = int(number) if number.isdigit() else 0
+    command = scenario.recover[pick % len(scenario.recover)]
+    if "lovia resume" in command and "r1" not in before.runs:
+        code, text = shell(command)
+        assert code == 5, f"resume of a run that never began exits {code}: {text}"
+        command = scenario.run
+    code, text = shell(command)
+    assert code == 0, f"recovery exits {code}: {text}"
+
+
+def shell(command: str) -> tuple[int, str]:
+    if os.environ.get("SWEEP_WARM"):
+        return cli(*shlex.split(command)[1:])
+    done = subprocess.run(["/bin/sh", "-c", "exec " + command], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, (done.stdout + done.stderr)[-400:]
+
+
+def check_once(scenario: Scenario, before: Seen, after: Seen) -> None:
+    """Nothing recorded was done again, and nothing was done more often than it was begun."""
+    most = scenario.begun + CRASHES
+    for key in before.results:
+        assert after.executions[key] == before.executions[key], f"{key} has its result and ran again"
+    for key, count in after.executions.items():
+        assert count <= most, f"{key} ran {count} times in {CRASHES} crashes"
+    for (run_id, number), count in after.requests.items():
+        if number <= before.responses(run_id):
+            assert count == before.requests[run_id, number], f"response {number} of {run_id} is saved and was asked for"
+        assert count <= most, f"response {number} of {run_id} was asked for {count} times"
+
+
+def check_end(scenario: Scenario, before: Seen, after: Seen, expected: list[Any]) -> None:
+    """The store as the recovery left it is that of an uncrashed run."""
+    order = list(after.segments)
+    for run_id, run in after.runs.items():
+        assert run.status == "completed", f"{run_id} is {run.status}"
+    assert sorted(order) == sorted(after.runs), f"segments {order}, runs {sorted(after.runs)}"
+    if scenario.runs is not None:
+        assert tuple(order) == scenario.runs, f"segments {order}"
+    else:
+        # A command without a run id that is issued again after it was completed begins a new run (K2).
+        assert len(order) == 1 + sum(run.status == "completed" for run in before.runs.values()), f"segments {order}"
+    assert after.listed == len(order), f"the listing shows {after.listed} segments, not {len(order)}"
+    found = after.transcripts
+    assert list(after.segments.values()) == found[: len(order)], "the session differs from its runs"
+    assert found[: len(expected)] == expected, "a transcript is not that of an uncrashed run"
+    if scenario.steered is not None:
+        count = [entry.get("text") for entry in after.segments["r1"]].count(scenario.steered)
+        assert count == 1, f"the queued input is there {count} times"
+    assert after.runs[order[-1]].head.finish_reason == scenario.finish
+
+
+def check_clean(after: Seen) -> None:
+    """No marker, no request, no complaint of the doctor is left, and no unfinished file where the run writes.
+
+    In a folder of many writers (the store's own, `locks/owners`) and in the data of a run that never began, a kill
+    may leave a file that nobody reads; the doctor removes it.
+    """
+    store = Path(STORE)
+    folders = [store / "runs", *store.glob("sessions/*"), *store.glob("sessions/*/open"), *after.data_folders()]
+    left = [str(path) for folder in folders for path in folder.glob(".*.tmp")]
+    left += [str(path) for path in (*store.glob("sessions/*/open/*"), *store.glob("cancel/*"))]
+    assert not left, f"left behind: {left}"
+    code, text = cli("doctor", "--store", STORE)
+    assert code == 0, f"the doctor: {text}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,154 @@
+"""What can be known of a run from outside: its records, its effects, its requests, and what it printed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lovia_cli.cli.app import main as lovia
+from stores.entries import ToolResultEntry, entry_to_json
+from stores.file import FileCheckpointer, FileSession
+from stores.records import RunSnapshot
+
+STORE = ".lovia"
+
+
+def cli(*argv: str) -> tuple[int, str]:
+    """The exit code and output of a lovia command, in a fork of this process: a start costs more."""
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if child == 0:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            os._exit(lovia(argv))
+        _, status = os.waitpid(child, 0)
+        output.seek(0)
+        return os.waitstatus_to_exitcode(status), output.read().decode()
+
+
+def cli_json(*argv: str) -> dict[str, Any]:
+    """The JSON that a command prints; it must succeed."""
+    code, text = cli(*argv, "--store", STORE, "--json")
+    assert code == 0, f"lovia {' '.join(argv)} exits {code}: {text[-300:]}"
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@dataclass(slots=True)
+class Seen:
+    """The store at one moment, and what the tools and the model had seen by then. ``segments`` are of session s.
+
+    ``listed`` is how many segments the listing of sessions gives it.
+    """
+
+    runs: dict[str, RunSnapshot]
+    segments: dict[str, list[Any]]
+    listed: int
+    executions: Counter[str]
+    requests: Counter[tuple[str, int]]
+
+    @staticmethod
+    def look() -> Seen:
+        """Read everything there is."""
+        return Seen(*asyncio.run(_records()), Counter(executions()), Counter(requests()))
+
+    @property
+    def results(self) -> set[str]:
+        """The calls that have a result, by idempotency key."""
+        return {
+            f"{run_id}/{entry.step}.{entry.position}"
+            for run_id, run in self.runs.items()
+            for entry in run.entries
+            if isinstance(entry, ToolResultEntry)
+        }
+
+    @property
+    def transcripts(self) -> list[Any]:
+        """The entries of each run of the session, in its order, without ids that differ from run to run."""
+        return [[entry_to_json(entry) for entry in self.runs[run_id].entries] for run_id in self.segments]
+
+    def responses(self, run_id: str) -> int:
+        """How many responses of the run are saved."""
+        return sum(self.runs[run_id].head.responses.values()) if run_id in self.runs else 0
+
+    def data_folders(self) -> list[Path]:
+        """Where the runs' data is."""
+        refs = [json.loads(path.read_text(encoding="utf-8")) for path in Path(STORE, "runs").glob("*.json")]
+        return [Path(STORE, "data", ref["key"]) for ref in refs]
+
+
+async def _records() -> tuple[dict[str, RunSnapshot], dict[str, list[Any]], int]:
+    store = FileCheckpointer(STORE, create=False)
+    runs: dict[str, RunSnapshot] = {}
+    for info in await store.runs():
+        assert info.damage is None, f"{info.run_id}: {info.damage}"
+        run = await store.load(info.run_id)
+        assert run is not None, f"{info.run_id} is listed and cannot be loaded"
+        runs[info.run_id] = run
+    sessions = FileSession(STORE, create=False)
+    segments = {one.run_id: [entry_to_json(entry) for entry in one.entries] for one in await sessions.segments("s")}
+    return runs, segments, sum(info.segments for info in await sessions.sessions())
+
+
+def executions() -> list[str]:
+    """The idempotency keys that tools left behind, one an execution."""
+    effects = Path("effects.txt")
+    return effects.read_text(encoding="utf-8").splitlines() if effects.exists() else []
+
+
+def requests() -> Iterator[tuple[str, int]]:
+    """What the model was asked: run and number of the response."""
+    log = Path("agent/calls.jsonl")
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        request = json.loads(line)
+        yield request["run_id"], request["n"]
+
+
+@dataclass(slots=True)
+class Said:
+    """What a command had told the world: only whole lines count."""
+
+    runs: set[str] = field(default_factory=set)
+    saves: dict[str, int] = field(default_factory=dict)
+    results: set[str] = field(default_factory=set)
+    responses: Counter[str] = field(default_factory=Counter)
+    completed: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(stdout: str, stderr: str) -> Said:
+        """Read the two streams of a crashed command, ndjson or text."""
+        said = Said()
+        for line in _lines(stdout):
+            if line.startswith("{"):
+                said._hear(json.loads(line))
+        said.runs |= {found[1] for line in _lines(stderr) if (found := re.match(r"run (\S+) \(session s\)", line))}
+        if "All done." in _lines(stdout):
+            said.completed |= said.runs
+        return said
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        run_id, kind = event.get("run_id"), event["type"]
+        if run_id is None:
+            return  # an error before any run
+        if kind == "run.started" and event["agent"] is not None:
+            self.runs.add(run_id)
+        elif kind == "run.saved":
+            self.saves[run_id] = event["save"]
+        elif kind == "tool.finished":
+            self.results.add(f"{run_id}/{event['step']}.{event['position']}")
+        elif kind == "model.finished":
+            self.responses[run_id] = event["step"]
+        elif kind == "run.finished" and event["status"] == "completed" and event["error"] is None:
+            self.completed.add(run_id)
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").split("\n")[:-1] if Path(path).exists() else []
