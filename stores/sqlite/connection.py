@@ -34,14 +34,14 @@ def create_file(path: Path) -> None:
                 with suppress(FileExistsError):  # another process was faster
                     folder.mkdir(0o700)
                     folder.chmod(0o700)
-                    _flush_folder(folder.parent)
+                    flush_folder(folder.parent)
         with _FILES:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 os.fchmod(file, 0o600)
             finally:
                 os.close(file)
-        _flush_folder(path.parent)
+        flush_folder(path.parent)
     except FileExistsError:
         return
     except OSError as error:
@@ -49,7 +49,7 @@ def create_file(path: Path) -> None:
         raise StoreWriteError(f"cannot create the database: {error.strerror}", where=str(path), hint=hint) from error
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -50,8 +50,8 @@ class Database:
         self._close: weakref.finalize[[], Database] | None = None
 
     @contextmanager
-    def reading(self, part: Part) -> Iterator[Connection | None]:
-        """A transaction that sees one moment of the part's tables; None when the file holds none."""
+    def looking(self) -> Iterator[Connection | None]:
+        """The connection, whatever the file holds; None when there is no file."""
         found = self._identify()
         if found is None:
             yield None
@@ -59,7 +59,15 @@ class Database:
         from stores.sqlite.faults import converted  # with it comes sqlite3, 15 ms
 
         with converted(self.where):
-            connection = self._connect(found)
+            yield self._connect(found)
+
+    @contextmanager
+    def reading(self, part: Part) -> Iterator[Connection | None]:
+        """A transaction that sees one moment of the part's tables; None when the file holds none."""
+        with self.looking() as connection:
+            if connection is None:
+                yield None
+                return
             connection.execute("BEGIN")
             try:
                 version = version_of(connection, part, where=self.where)
@@ -118,12 +126,17 @@ class Database:
             return self._open
         from stores.sqlite.connection import connect
 
+        self.close()
+        connection = connect(self.path, busy_timeout=self.busy_timeout)
+        self._close = weakref.finalize(self, connection.close)
+        self._open, self._identity, self._is_wal = connection, found, False
+        return connection
+
+    def close(self) -> None:
+        """Leave the file. Whatever is asked next opens it again."""
         if self._close is not None and self._identity is not None:
             if self._identity[0] == os.getpid():
                 self._close()
             else:
                 _INHERITED.append(self._close.detach())
-        connection = connect(self.path, busy_timeout=self.busy_timeout)
-        self._close = weakref.finalize(self, connection.close)
-        self._open, self._identity, self._is_wal = connection, found, False
-        return connection
+        self._open = self._close = self._identity = None

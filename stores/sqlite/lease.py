@@ -10,7 +10,7 @@ from stores.records import RunSnapshot, Save
 from stores.sqlite import saves
 from stores.sqlite.database import Database
 from stores.sqlite.locks import RunLock
-from stores.sqlite.rows import RUNS, RunRow, read_row, write_line
+from stores.sqlite.rows import RUNS, RunRow, read_row, update_line
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -94,7 +94,7 @@ class SQLiteLease:
         row.advance(save)
         saves.insert(connection, row, data)
         row.update(connection, *(() if row.session_id == session_id else ("session_id",)))
-        write_line(connection, self._run_id, save.head, where=self._database.where)
+        update_line(connection, self._run_id, save.head, where=self._database.where)
 
     def _refuse_when_over(self) -> None:
         if self._is_over:

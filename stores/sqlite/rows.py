@@ -76,8 +76,10 @@ class RunRow:
         return (*values, checksum(*values))
 
     def insert(self, connection: Connection) -> None:
+        """Write it for the first time, with an empty line."""
         marks = ", ".join("?" * 11)
         connection.execute(f"INSERT INTO lovia_runs ({_COLUMNS}) VALUES ({marks})", self._values())
+        _write_line(connection, self.run_id, {})
 
     def update(self, connection: Connection, *also: str) -> None:
         """Write what every save changes, and the columns named: an index costs a write even for an equal value."""
@@ -167,6 +169,12 @@ def _row(found: tuple[Any, ...], *, where: str) -> RunRow:
     )
 
 
+def read_line(connection: Connection, run_id: str, *, where: str) -> dict[str, JSON]:
+    """What a listing shows of the run beside its row, checked."""
+    found = fetch(connection, "SELECT data, sum FROM lovia_lines WHERE run_id = ?", (run_id,))
+    return _line(run_id, *(found[0] if found else (None, None)), where=where)
+
+
 def _line(run_id: str, data: Any, total: Any, *, where: str) -> dict[str, JSON]:
     if checksum(run_id, data) != total:
         raise StoreDamagedError(f"the line of run {run_id!r} is not what was written", where=where)
@@ -174,15 +182,16 @@ def _line(run_id: str, data: Any, total: Any, *, where: str) -> dict[str, JSON]:
     return line
 
 
-def write_line(connection: Connection, run_id: str, head: dict[str, JSON], *, where: str) -> None:
+def update_line(connection: Connection, run_id: str, head: dict[str, JSON], *, where: str) -> None:
     """Bring the run's line up to the head fields that a save changed. None that it shows: nothing is written."""
     news = {name: head[name] for name in _SHOWN if name in head}
     if "approvals" in head:
         news["approvals"] = [one["id"] for one in head["approvals"] if one.get("state", "pending") == "pending"]
-    found = fetch(connection, "SELECT data, sum FROM lovia_lines WHERE run_id = ?", (run_id,))
-    if found and not news:
-        return
-    line = (_line(run_id, *found[0], where=where) if found else {}) | news
+    if news:
+        _write_line(connection, run_id, read_line(connection, run_id, where=where) | news)
+
+
+def _write_line(connection: Connection, run_id: str, line: dict[str, JSON]) -> None:
     data = codec.dumps(line).decode()
     connection.execute(
         "INSERT OR REPLACE INTO lovia_lines (run_id, data, sum) VALUES (?, ?, ?)",

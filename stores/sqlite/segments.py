@@ -113,17 +113,28 @@ def segment_sum(session_id: str, n: int, run_id: str, entries: bytes, meta: byte
 
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:
     """All segments of the session, oldest first, each checked, and none missing."""
-    found = fetch(
-        connection,
-        "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum "
-        "FROM lovia_segments WHERE session_id = ? ORDER BY n",
-        (row.session_id,),
-    )
+    found = fetch(connection, f"{_SELECT} WHERE session_id = ? ORDER BY n", (row.session_id,))
     if [values[1] for values in found] != list(range(1, row.segments + 1)):
         raise StoreDamagedError(
             f"session {row.session_id!r} has {len(found)} segments in place of {row.segments}", where=where
         )
     return [_segment(values, where=where) for values in found]
+
+
+def read_segment(connection: Connection, rowid: int, *, where: str) -> tuple[int, Segment]:
+    """The number and the segment of one row, checked."""
+    (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
+    return values[1], _segment(values, where=where)
+
+
+def renumber(connection: Connection, rowid: int, n: int) -> None:
+    """Move a segment, which is whole, to place ``n`` of its session."""
+    (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
+    total = segment_sum(values[0], n, *values[2:-1])
+    connection.execute("UPDATE lovia_segments SET n = ?, sum = ? WHERE rowid = ?", (n, total, rowid))
+
+
+_SELECT = "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum FROM lovia_segments"
 
 
 def _segment(values: tuple[Any, ...], *, where: str) -> Segment:

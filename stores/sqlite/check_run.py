@@ -1,0 +1,158 @@
+"""What may be wrong with a run, and how it is put right from the saves that are left.
+
+A save that is damaged takes those after it along: what they hold follows from it. The run goes back to the save
+before, and all that was cut off is in the quarantine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stores import codec
+from stores.entries import JSON, UnknownEntryError
+from stores.errors import StoreDamagedError
+from stores.sqlite.checksums import fetch
+from stores.sqlite.quarantine import copy_aside, set_aside
+from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
+from stores.sqlite.saves import read_saves
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_WHY = "it was damaged, or followed what was"
+_EVERY_RUN = "SELECT run_id FROM lovia_runs"
+_WITH_LOGS = ("lovia_logs", "lovia_runs")
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them."""
+
+    run_id: str
+    problems: list[str] = field(default_factory=list)
+    row: RunRow | None = None
+    restored: RunRow | None = None
+    head: dict[str, JSON] = field(default_factory=dict)
+    can_mend: bool = True
+
+
+def run_ids(connection: Connection, *, where: str) -> list[str]:
+    """The runs to look at: those with a row that is whole, and those of the logs that no such row names."""
+    rows = [_whole_row(connection, run_id, where=where) for (run_id,) in fetch(connection, _EVERY_RUN)]
+    whole = {row.log: row.run_id for row in rows if row}
+    named = {run_id for log, run_id in fetch(connection, "SELECT log, run_id FROM lovia_logs") if log not in whole}
+    return sorted({*whole.values(), *named})
+
+
+def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str]]:
+    """Rows that belong to no run that is looked at: what each is, and the table and condition that select it."""
+    query = "SELECT rowid, run_id FROM lovia_runs WHERE run_id NOT IN (SELECT run_id FROM lovia_logs)"
+    for rowid, run_id in fetch(connection, query):
+        if _whole_row(connection, run_id, where=where) is None:
+            yield f"the row of run {run_id!r} is not what was written", f"lovia_runs WHERE rowid = {rowid}"
+    for (log,) in fetch(connection, "SELECT DISTINCT log FROM lovia_saves"):
+        if not any(fetch(connection, f"SELECT 1 FROM {table} WHERE log = ?", (log,)) for table in _WITH_LOGS):
+            yield f"saves of log {log!r}, which no run names", f"lovia_saves WHERE log = {int(log)}"
+    query = "SELECT rowid, run_id FROM lovia_lines WHERE run_id NOT IN (SELECT run_id FROM lovia_runs)"
+    for rowid, run_id in fetch(connection, query):
+        yield f"a line of run {run_id!r}, which is not there", f"lovia_lines WHERE rowid = {rowid}"
+
+
+def _whole_row(connection: Connection, run_id: str, *, where: str) -> RunRow | None:
+    try:
+        return read_row(connection, run_id, where=where)
+    except StoreDamagedError:
+        return None
+
+
+def set_stray_aside(connection: Connection, selected: str) -> None:
+    table, _, condition = selected.partition(" WHERE ")
+    set_aside(connection, table, _WHY, condition)
+
+
+def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
+    """Look at everything that belongs to the run."""
+    found = Diagnosis(run_id)
+    try:
+        found.row = read_row(connection, run_id, where=where)
+        if found.row is None:
+            found.problems.append(f"the row of run {run_id!r} is missing; it can be made from the saves")
+    except StoreDamagedError as error:
+        found.problems.append(error.message)
+    if found.row is None:
+        newest = connection.execute("SELECT max(log) FROM lovia_logs WHERE run_id = ?", (run_id,)).fetchone()[0]
+        found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
+    else:
+        found.restored = RunRow(run_id=run_id, log=found.row.log, settled=found.row.settled)
+        if (run_id,) not in fetch(connection, "SELECT run_id FROM lovia_logs WHERE log = ?", (found.row.log,)):
+            found.problems.append(f"the log of run {run_id!r} is missing, or names another run")
+    if found.restored:
+        _go_through(connection, found, found.restored, where=where)
+    _look_at_line(connection, found, where=where)
+    return found
+
+
+def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, where: str) -> None:
+    """Bring ``restored`` from save to save, up to the first that is not whole."""
+    newest = connection.execute("SELECT max(number) FROM lovia_saves WHERE log = ?", (restored.log,)).fetchone()[0]
+    last = max(found.row.save if found.row else 0, newest or 0)
+    try:
+        for saved, record in read_saves(
+            connection, RunRow(run_id=found.run_id, log=restored.log), 1, last, where=where
+        ):
+            save = codec.decode_save(record, where=where, run_id=found.run_id)
+            restored.advance(save)
+            restored.last = saved.sum
+            found.head.update(save.head)
+    except UnknownEntryError as error:
+        found.problems.append(error.message)
+        found.can_mend = False
+        return
+    except StoreDamagedError as error:
+        found.problems.append(f"{error.message}; {_kept(restored)}")
+    if found.row and not found.problems and (found.row.save, found.row.last) != (restored.save, restored.last):
+        found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}; {_kept(restored)}")
+    if found.row and found.row.is_deleted:
+        restored.status = DELETED
+
+
+def _kept(restored: RunRow) -> str:
+    return f"saves 1 to {restored.save} can be kept" if restored.save else "no save before it can be kept"
+
+
+def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> None:
+    if found.row is None or found.row.is_deleted:
+        return
+    try:
+        read_line(connection, found.run_id, where=where)
+    except StoreDamagedError as error:
+        found.problems.append(error.message)
+
+
+def mend(connection: Connection, run_id: str, *, where: str) -> None:
+    """Put the run right, in the transaction that is open."""
+    found = examine(connection, run_id, where=where)
+    if not found.problems or not found.can_mend:
+        return
+    mine: tuple[Any, ...] = (run_id,)
+    copy_aside(connection, "lovia_runs", _WHY, "run_id = ?", *mine)
+    set_aside(connection, "lovia_lines", _WHY, "run_id = ?", *mine)
+    restored = found.restored
+    if restored is not None:
+        set_aside(connection, "lovia_saves", _WHY, "log = ? AND number > ?", restored.log, restored.save)
+        set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id != ?", restored.log, run_id)
+    connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
+    if restored is None or not restored.save:
+        connection.execute("DELETE FROM lovia_logs WHERE log = ?", (restored.log if restored else None,))
+        return
+    connection.execute(
+        "INSERT INTO lovia_logs (log, run_id) VALUES (?, ?) ON CONFLICT (log) DO UPDATE SET run_id = excluded.run_id",
+        (restored.log, run_id),
+    )
+    restored.insert(connection)
+    if restored.is_deleted:
+        connection.execute("DELETE FROM lovia_lines WHERE run_id = ?", mine)
+    else:
+        update_line(connection, run_id, found.head, where=where)

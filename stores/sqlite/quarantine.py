@@ -1,0 +1,73 @@
+"""Where the doctor puts damaged rows: copied aside before anything is changed, since they may be all there is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stores import codec
+from stores.entries import JSON
+from stores.findings import Finding
+from stores.sqlite.schema import Part
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+QUARANTINE = Part(
+    "quarantine",
+    (
+        (
+            "CREATE TABLE lovia_quarantine (id INTEGER PRIMARY KEY, at REAL NOT NULL, origin TEXT NOT NULL,"
+            " why TEXT NOT NULL, row TEXT NOT NULL)",
+        ),
+    ),
+)
+"""``row`` is the damaged row as a JSON object; text that is not UTF-8 any more stands in it as ``{"hex": ...}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is the matter, and how it is mended: None where nothing can, or need, be done.
+
+    ``mend`` looks again and does what is needed then, in one transaction. ``run_id`` is the run whose lock it needs.
+    """
+
+    what: str
+    mend: Callable[[], None] | None = None
+    run_id: str | None = None
+    is_leftover: bool = False
+
+    def finding(self, file: str) -> Finding:
+        return Finding(file, self.what, self.mend is not None, self.is_leftover)
+
+
+def copy_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:
+    """Copy the rows that meet the condition into the quarantine, to the last byte."""
+    connection.text_factory = bytes
+    try:
+        found = connection.execute(f"SELECT * FROM {table} WHERE {condition}", values)
+        names = [column[0] for column in found.description]
+        rows = [dict(zip(names, map(_readable, row), strict=True)) for row in found.fetchall()]
+    finally:
+        connection.text_factory = str
+    connection.executemany(
+        "INSERT INTO lovia_quarantine (at, origin, why, row) VALUES (?, ?, ?, ?)",
+        [(time.time(), table, why, codec.dumps(row).decode()) for row in rows],
+    )
+
+
+def set_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:
+    """Move the rows that meet the condition into the quarantine."""
+    copy_aside(connection, table, why, condition, *values)
+    connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
+
+
+def _readable(value: Any) -> JSON:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"hex": value.hex()}

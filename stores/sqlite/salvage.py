@@ -1,0 +1,122 @@
+"""A file whose pages are damaged: what can be read of it becomes a new file, and the old one stays beside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from stores.errors import StoreError, StoreWriteError
+from stores.sqlite.connection import connect, create_file, flush_folder
+from stores.sqlite.database import Database
+from stores.sqlite.faults import converted
+from stores.sqlite.quarantine import QUARANTINE
+from stores.sqlite.rows import RUNS
+from stores.sqlite.schema import version_of
+from stores.sqlite.segments import SESSIONS
+
+_TABLES = {
+    RUNS: ("lovia_logs", "lovia_saves", "lovia_runs", "lovia_lines"),
+    SESSIONS: ("lovia_sessions", "lovia_segments"),
+    QUARANTINE: ("lovia_quarantine",),
+}
+
+
+def can_salvage(database: Database) -> bool:
+    """True when the file's table of contents can be read, and holds nothing but ours, and nothing of a newer lovia."""
+    try:
+        with closing(_open_damaged(database.path)) as source:
+            names = _tables_of(source)
+            for part in _TABLES:
+                version_of(source, part, where=database.where)
+    except (sqlite3.Error, StoreError):
+        return False
+    return bool(names) and all(name.startswith(("lovia_", "sqlite_")) for name in names)
+
+
+def salvage(database: Database) -> None:
+    """Make a new file of every row that can be read, keep the old one as ``NAME.damaged``, and change places."""
+    fresh = _free(database.path, "salvaged")
+    create_file(fresh)
+    try:
+        with converted(database.where):
+            _copy_all(database.path, fresh)
+        database.close()
+        _keep_old(database.path)
+        fresh.replace(database.path)
+        flush_folder(database.path.parent)
+    except OSError as error:
+        raise StoreWriteError(f"cannot repair: {error.strerror}", where=database.where) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _copy_all(damaged: Path, fresh: Path) -> None:
+    with closing(_open_damaged(damaged)) as source:
+        names = _tables_of(source)
+        target = Database(fresh)
+        parts = {part: tables for part, tables in _TABLES.items() if set(tables) & set(names)}
+        for part in parts:
+            with target.writing(part):
+                pass
+        target.close()
+        with closing(connect(fresh, busy_timeout=0)) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")  # what lost its parent is mended afterwards
+            connection.execute("BEGIN IMMEDIATE")
+            source.text_factory = bytes  # to the last byte, be it text or not
+            for table in (table for tables in parts.values() for table in tables if table in names):
+                _copy(source, connection, table)
+            connection.execute("COMMIT")
+
+
+def _tables_of(source: sqlite3.Connection) -> list[str]:
+    return [name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+
+
+def _open_damaged(path: Path) -> sqlite3.Connection:
+    """A connection that reads on where a page is missing; it undoes what a crash left in the journal first."""
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")  # or SQLite refuses a file that is too short
+    connection.execute("PRAGMA cell_size_check = OFF")
+    return connection
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+    for names, row in _rows(source, table):
+        marks = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in row)
+        with suppress(sqlite3.IntegrityError):  # read from both ends, or damaged so far that the table refuses it
+            target.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", row)
+
+
+def _rows(source: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
+    """From the front to the first damaged page, and from the back to the last."""
+    for order in ("ASC", "DESC"):
+        with suppress(sqlite3.Error):
+            found = source.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {order}")
+            names = [column[0] for column in found.description]
+            yield from ((names, row) for row in found)
+            return
+
+
+def _keep_old(path: Path) -> None:
+    """Give the damaged file a second name, so that at no moment there is none of the first."""
+    kept = _free(path, "damaged")
+    os.link(path, kept)
+    for journal in ("-journal", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + journal).rename(kept.with_name(kept.name + journal))
+    flush_folder(path.parent)
+
+
+def _free(path: Path, word: str) -> Path:
+    """A name beside the file that nothing has."""
+    n = 0
+    while True:
+        n += 1
+        found = path.with_name(f"{path.name}.{word}" + (f"-{n}" if n > 1 else ""))
+        if not os.path.lexists(found):
+            return found

@@ -1,0 +1,47 @@
+"""What the tests of the SQLite store share: stores filled with known records, and ways past the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from stores.conformance.checks import saved, write
+from stores.conformance.samples import call, result, say
+from stores.records import Save
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+
+
+def long_run(session_id: str | None = "s") -> list[Save]:
+    """A run of four saves, stopped between a call and its end."""
+    return [
+        saved(1, say("hello"), session_id=session_id, agent="a", config={"model": "m"}),
+        saved(2, call(1), step=1),
+        saved(3, result(1), step=1, event="result", state={"n": 1}),
+        saved(4, step=1, event="interrupted", status="interrupted"),
+    ]
+
+
+async def fill(path: Path) -> None:
+    """Runs ``r`` and ``other``, sessions ``s`` (three segments) and ``other``."""
+    for run_id in ("r", "other"):
+        await write(SQLiteCheckpointer(path), run_id, *long_run())
+    for session_id in ("s", "other"):
+        for n in (1, 2, 3):
+            await SQLiteSession(path).append(session_id, [say(f"segment {n}")], run_id=f"r{n}", meta={"n": n})
+
+
+@contextmanager
+def raw(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database without the store."""
+    with closing(sqlite3.connect(path)) as connection:
+        yield connection
+        connection.commit()
+
+
+def change(path: Path, statement: str, *values: Any) -> None:
+    """Write past the store; exactly one row is meant."""
+    with raw(path) as connection:
+        assert connection.execute(statement, values).rowcount == 1

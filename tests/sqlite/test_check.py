@@ -1,0 +1,327 @@
+"""The doctor (D3): finds all damage, mends what can be, loses nothing, and leaves the rest alone."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stores.conformance.checks import exactly, saved, write
+from stores.conformance.samples import say
+from stores.findings import Finding
+from stores.records import Save, fold
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.check import check, repair
+from stores.sqlite.saves import save_sum
+from tests.sqlite.kit import change, fill, long_run, raw
+from tests.sqlite.test_damage import OF_RUN, flip
+
+pytestmark = pytest.mark.anyio
+
+OF_SEGMENT = "session_id = 's' AND n = 2"
+
+
+def quarantine(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Every row in it, oldest first, with the table it came from."""
+    with raw(path) as connection:
+        found = connection.execute("SELECT origin, row FROM lovia_quarantine ORDER BY id").fetchall()
+    return [(origin, orjson.loads(row)) for origin, row in found]
+
+
+def row(path: Path, table: str, condition: str) -> dict[str, Any]:
+    with raw(path) as connection:
+        found = connection.execute(f"SELECT * FROM {table} WHERE {condition}")
+        return dict(zip([column[0] for column in found.description], found.fetchone(), strict=True))
+
+
+def is_mended(path: Path, found: list[Finding]) -> None:
+    """What was reported was repairable, and after the repair there is nothing left to report."""
+    assert found
+    assert all(finding.repairable and finding.file == str(path) for finding in found), found
+    repaired = repair(path)
+    assert {finding.what for finding in found} <= {finding.what for finding in repaired}
+    assert check(path) == []
+    assert repair(path) == []
+
+
+async def run_is(path: Path, saves: list[Save], run_id: str = "r") -> None:
+    exactly(await SQLiteCheckpointer(path).load(run_id), fold(run_id, saves))
+    assert [line.damage for line in await SQLiteCheckpointer(path).runs()] == [None, None]
+
+
+async def others_are_whole(path: Path) -> None:
+    exactly(await SQLiteCheckpointer(path).load("other"), fold("other", long_run()))
+    assert [segment.run_id for segment in await SQLiteSession(path).segments("other")] == ["r1", "r2", "r3"]
+
+
+async def test_d3_a_store_that_is_well_or_not_there_has_no_findings(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    assert (check(path), repair(path)) == ([], [])
+    assert list(tmp_path.iterdir()) == []
+    await fill(path)
+    await SQLiteCheckpointer(path).delete("other", keep_history=True)
+    await SQLiteSession(path).clear("other")
+    before = path.read_bytes()
+    assert (check(path), repair(path)) == ([], [])
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("column", ["log", "session_id", "settled", "status", "save", "updated_at", "last", "sum"])
+async def test_d3_a_damaged_row_is_made_again_from_the_saves(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    before = row(path, "lovia_runs", OF_RUN["lovia_runs"])
+    flip(path, "lovia_runs", column, OF_RUN["lovia_runs"])
+    damaged = row(path, "lovia_runs", OF_RUN["lovia_runs"])
+    is_mended(path, check(path))
+    await run_is(path, long_run())
+    assert row(path, "lovia_runs", OF_RUN["lovia_runs"]) == before
+    assert ("lovia_runs", damaged) in quarantine(path)
+    info = await SQLiteCheckpointer(path).info("r")
+    assert info is not None
+    assert (info.agent, info.config, info.session_id) == ("a", {"model": "m"}, "s")
+    async with SQLiteCheckpointer(path).open_runs("s") as opened:
+        assert sorted(line.run_id for line in opened) == ["other", "r"]
+    await others_are_whole(path)
+
+
+async def test_d3_a_row_under_another_id_is_set_aside_and_the_right_one_made_again(tmp_path: Path) -> None:
+    for n, wrong in enumerate(["aaa", "zzz", "other2"]):
+        path = tmp_path / f"{n}.db"
+        await fill(path)
+        with raw(path) as connection:
+            connection.execute("UPDATE lovia_runs SET run_id = ? WHERE run_id = 'r'", (wrong,))
+        is_mended(path, check(path))
+        await run_is(path, long_run())
+        assert wrong in [kept.get("run_id") for _, kept in quarantine(path)]
+
+
+async def test_d3_a_row_that_is_gone_is_made_again_from_the_saves(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "DELETE FROM lovia_runs WHERE run_id = 'r'")
+    is_mended(path, check(path))
+    await run_is(path, long_run())
+
+
+async def test_d3_a_damaged_line_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    before = row(path, "lovia_lines", OF_RUN["lovia_lines"])
+    for statement in (f"UPDATE lovia_lines SET data = CAST(x'ff41' AS TEXT) WHERE {OF_RUN['lovia_lines']}",):
+        change(path, statement)
+        is_mended(path, check(path))
+        assert row(path, "lovia_lines", OF_RUN["lovia_lines"]) == before
+    assert [kept["data"] for origin, kept in quarantine(path) if origin == "lovia_lines"] == [{"hex": "ff41"}]
+    change(path, f"DELETE FROM lovia_lines WHERE {OF_RUN['lovia_lines']}")
+    is_mended(path, check(path))
+    await run_is(path, long_run())
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+async def test_d3_a_damaged_save_takes_the_run_back_to_the_one_before(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    cut = "log = (SELECT log FROM lovia_runs WHERE run_id = 'r') AND number >= "
+    flip(path, "lovia_saves", "data", f"{cut} {number} ORDER BY number LIMIT 1".replace(">=", "="))
+    with raw(path) as connection:
+        expected = [found[0] for found in connection.execute(f"SELECT data FROM lovia_saves WHERE {cut} {number}")]
+    (found,) = check(path)
+    assert f"save {number} of run 'r'" in found.what
+    assert f"saves 1 to {number - 1} can be kept" in found.what
+    is_mended(path, [found])
+    runs = SQLiteCheckpointer(path)
+    snapshot = await runs.load("r")
+    assert snapshot is not None
+    assert (snapshot.head.save, snapshot.status) == (number - 1, "interrupted")
+    assert [kept["data"] for origin, kept in quarantine(path) if origin == "lovia_saves"] == expected
+    await write(runs, "r", *long_run()[number - 1 :])
+    await run_is(path, long_run())
+    await others_are_whole(path)
+
+
+async def test_d3_a_run_without_a_whole_save_goes_aside(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    flip(path, "lovia_saves", "data", OF_RUN["lovia_saves"].replace("= 3", "= 1"))
+    is_mended(path, check(path))
+    assert await SQLiteCheckpointer(path).load("r") is None
+    assert [line.run_id for line in await SQLiteCheckpointer(path).runs()] == ["other"]
+    assert [origin for origin, _ in quarantine(path)].count("lovia_saves") == 4
+    await write(SQLiteCheckpointer(path), "r", *long_run())
+    await run_is(path, long_run())
+
+
+async def test_d3_a_log_that_is_gone_or_names_another_run_is_put_right(tmp_path: Path) -> None:
+    for statement in ("UPDATE lovia_logs SET run_id = 'x' WHERE log = 1", "DELETE FROM lovia_logs WHERE log = 1"):
+        path = tmp_path / f"{len(statement)}.db"
+        await fill(path)
+        change(path, statement)
+        is_mended(path, check(path))
+        await run_is(path, long_run())
+
+
+async def test_d3_saves_that_no_run_names_go_aside(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_runs WHERE run_id = 'r'")
+        connection.execute("DELETE FROM lovia_logs WHERE run_id = 'r'")
+    is_mended(path, check(path))
+    assert [origin for origin, _ in quarantine(path)].count("lovia_saves") == 4
+    await others_are_whole(path)
+
+
+async def test_d3_a_kept_history_is_mended_without_bringing_the_run_back(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    await SQLiteCheckpointer(path).delete("r", keep_history=True)
+    flip(path, "lovia_saves", "data", OF_RUN["lovia_saves"])
+    is_mended(path, check(path))
+    assert await SQLiteCheckpointer(path).load("r") is None
+    assert [line.number for line in await SQLiteCheckpointer(path).history("r")] == [2, 1]
+
+
+async def test_d1_what_a_later_version_wrote_is_reported_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        log, before = connection.execute(
+            "SELECT log, sum FROM lovia_saves WHERE number = 3 AND log = (SELECT log FROM lovia_runs WHERE run_id = 'r')"
+        ).fetchone()
+        data = b'{"save":4,"step":1,"at":1004.0,"event":"response","entries":[{"type":"hologram"}]}'
+        total = save_sum(before, "r", 4, "interrupted", 3, data)
+        connection.execute(
+            "UPDATE lovia_saves SET data = ?, sum = ? WHERE log = ? AND number = 4", (data.decode(), total, log)
+        )
+    whole = path.read_bytes()
+    (found,) = check(path)
+    assert ("hologram" in found.what, found.repairable) == (True, False)
+    assert [finding.repairable for finding in repair(path)] == [False]
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("column", ["n", "run_id", "entries", "meta", "checksum", "sum"])
+async def test_d3_a_damaged_segment_goes_aside_and_the_others_stay_in_order(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    flip(path, "lovia_segments", column, OF_SEGMENT)
+    is_mended(path, check(path))
+    session = SQLiteSession(path)
+    kept = await session.segments("s")
+    assert [(segment.run_id, segment.meta) for segment in kept] == [("r1", {"n": 1}), ("r3", {"n": 3})]
+    assert [origin for origin, _ in quarantine(path)].count("lovia_segments") == 1
+    await session.append("s", [say("segment 2")], run_id="r2")
+    assert [segment.run_id for segment in await session.segments("s")] == ["r1", "r3", "r2"]
+    (line,) = [line for line in await session.sessions() if line.session_id == "s"]
+    assert (line.segments, line.entries) == (3, 3)
+    await others_are_whole(path)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE lovia_sessions SET segments = 7", "DELETE FROM lovia_sessions"])
+async def test_d3_the_row_of_a_session_is_made_again(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, f"{statement} WHERE session_id = 's'")
+    is_mended(path, check(path))
+    assert [segment.run_id for segment in await SQLiteSession(path).segments("s")] == ["r1", "r2", "r3"]
+
+
+async def test_d3_a_session_without_a_whole_segment_goes_aside(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await SQLiteSession(path).append("s", [say("one")], run_id="r")
+    flip(path, "lovia_segments", "entries", "n = 1")
+    is_mended(path, check(path))
+    assert await SQLiteSession(path).sessions() == []
+    assert sorted(origin for origin, _ in quarantine(path)) == ["lovia_segments", "lovia_sessions"]
+
+
+async def test_r11_a_run_being_executed_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    async with SQLiteCheckpointer(path).lease("r") as lease:
+        await lease.save(saved(5, say("more")))
+        flip(path, "lovia_lines", "sum", OF_RUN["lovia_lines"])
+        (finding,) = repair(path)
+        assert ("being executed" in finding.what, finding.repairable) == (True, False)
+    is_mended(path, check(path))
+
+
+async def test_d3_a_damaged_index_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        index = connection.execute("SELECT * FROM sqlite_master WHERE name = 'lovia_runs_open'").fetchone()
+        connection.execute("DELETE FROM sqlite_master WHERE name = 'lovia_runs_open'")
+    await write(SQLiteCheckpointer(path), "not in the index", *long_run())
+    with raw(path) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", index)
+    async with SQLiteCheckpointer(path).open_runs("s") as opened:
+        assert len(opened) == 2
+    is_mended(path, check(path))
+    async with SQLiteCheckpointer(path).open_runs("s") as opened:
+        assert len(opened) == 3
+
+
+@pytest.mark.parametrize("part", [0.2, 0.4, 0.7, 0.9])
+async def test_d3_of_a_truncated_file_all_that_can_be_read_is_kept(tmp_path: Path, part: float) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    await write(SQLiteCheckpointer(path), "long", saved(1, say("x" * 20_000), status="interrupted"))
+    for n in range(20):
+        await SQLiteSession(path).append("late", [say("y" * 3000)], run_id=f"late {n}")
+    data = path.read_bytes()
+    cut = data[: int(len(data) * part)]
+    path.write_bytes(cut)
+    found = check(path)
+    assert [finding.repairable for finding in found] == [True]
+    assert repair(path)
+    assert check(path) == []
+    assert (tmp_path / "store.db.damaged").read_bytes() == cut
+    assert (path.stat().st_mode & 0o777) == 0o600
+    late = await SQLiteSession(path).segments("late")
+    assert len(late) < 20
+    if part > 0.5:
+        await others_are_whole(path)
+    await every_run_is_whole(path)
+
+
+async def every_run_is_whole(path: Path) -> None:
+    for line in await SQLiteCheckpointer(path).runs():
+        assert line.damage is None
+        assert await SQLiteCheckpointer(path).load(line.run_id) is not None
+    await write(SQLiteCheckpointer(path), "new", *long_run())
+    exactly(await SQLiteCheckpointer(path).load("new"), fold("new", long_run()))
+
+
+async def test_d3_a_damaged_page_in_a_file_shared_with_others_is_only_reported(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 4096)
+    before = path.read_bytes()
+    assert [finding.repairable for finding in check(path)] == [False]
+    assert [finding.repairable for finding in repair(path)] == [False]
+    assert path.read_bytes() == before
+
+
+async def test_d3_a_file_that_is_no_database_is_only_reported(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(b"hello, world\n" * 500)
+    before = path.read_bytes()
+    assert [finding.repairable for finding in repair(path)] == [False]
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["store.db"]
+
+
+async def test_d1_a_newer_version_is_only_reported(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
+    assert [(finding.repairable, "999" in finding.what) for finding in repair(path)] == [(False, True)]
+    shutil.rmtree(tmp_path / "store.db.locks")

@@ -1,0 +1,155 @@
+"""Versions of the tables (D1): an older one is migrated at the first open, a newer one is refused."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from stores.conformance.checks import write
+from stores.conformance.samples import say
+from stores.errors import StoreDamagedError, StoreVersionError
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.database import Database
+from stores.sqlite.schema import Part
+from tests.sqlite.kit import change, fill, long_run, raw
+
+pytestmark = pytest.mark.anyio
+
+FIRST = ("CREATE TABLE lovia_things (name TEXT)", "INSERT INTO lovia_things VALUES ('old')")
+SECOND = ("ALTER TABLE lovia_things ADD COLUMN size INTEGER", "UPDATE lovia_things SET size = length(name)")
+ONE = Part("things", (FIRST,))
+TWO = Part("things", (FIRST, SECOND))
+BROKEN = Part("things", (FIRST, (*SECOND, "INSERT INTO nowhere VALUES (1)")))
+
+
+def dump(path: Path) -> list[str]:
+    with raw(path) as connection:
+        return list(connection.iterdump())
+
+
+@pytest.mark.parametrize("part", ["runs", "sessions"])
+async def test_d1_a_newer_version_is_refused_whatever_is_asked(tmp_path: Path, part: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_schema SET version = 999 WHERE part = ?", part)
+    before = dump(path)
+    runs, sessions = SQLiteCheckpointer(path), SQLiteSession(path)
+    asked = {
+        "runs": [
+            lambda: runs.load("r"),
+            lambda: runs.runs(),
+            lambda: runs.info("r"),
+            lambda: runs.history("r"),
+            lambda: runs.delete("r"),
+            lambda: runs.settle("r"),
+            lambda: write(runs, "r", *long_run()),
+            lambda: write(runs, "new", *long_run()),
+        ],
+        "sessions": [
+            lambda: sessions.load("s"),
+            lambda: sessions.sessions(),
+            lambda: sessions.clear("s"),
+            lambda: sessions.append("s", [say("new")], run_id="new"),
+        ],
+    }
+    for ask in asked[part]:
+        with pytest.raises(StoreVersionError) as refusal:
+            await ask()
+        assert refusal.value.where == str(path)
+        assert "999" in refusal.value.message
+        assert "upgrade lovia" in (refusal.value.hint or "")
+    assert dump(path) == before
+
+
+async def test_d1_the_other_store_in_the_file_is_not_hurt_by_a_newer_version(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
+    assert len(await SQLiteSession(path).load("s")) == 3
+    await SQLiteSession(path).append("s", [say("more")], run_id="more")
+    assert len(await SQLiteSession(path).load("s")) == 4
+
+
+async def test_d1_a_version_that_passes_while_the_store_is_open_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    runs = SQLiteCheckpointer(path)
+    async with runs.lease("r") as lease:
+        await lease.save(long_run()[0])
+        change(path, "UPDATE lovia_schema SET version = 2 WHERE part = 'runs'")
+        with pytest.raises(StoreVersionError):
+            await lease.save(long_run()[1])
+        with pytest.raises(StoreVersionError):
+            await lease.load()
+
+
+@pytest.mark.parametrize("version", ["many", -1, 1.5])
+async def test_d3_a_version_that_is_none_is_damage(tmp_path: Path, version: object) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_schema SET version = ? WHERE part = 'runs'", version)
+    with pytest.raises(StoreDamagedError):
+        await SQLiteCheckpointer(path).runs()
+
+
+def things(path: Path, part: Part) -> list[tuple[object, ...]]:
+    with Database(path).reading(part) as connection:
+        assert connection is not None
+        return connection.execute("SELECT * FROM lovia_things").fetchall()
+
+
+def test_d1_an_older_version_is_migrated_by_whoever_opens_it_first(tmp_path: Path) -> None:
+    for opened in ("reading", "writing"):
+        path = tmp_path / opened
+        with Database(path).writing(ONE):
+            pass
+        assert things(path, ONE) == [("old",)]
+        with getattr(Database(path), opened)(TWO) as connection:
+            assert connection.execute("SELECT * FROM lovia_things").fetchall() == [("old", 3)]
+        with raw(path) as connection:
+            assert list(connection.execute("SELECT * FROM lovia_schema")) == [("things", 2)]
+
+
+def test_d1_a_new_file_goes_through_every_step(tmp_path: Path) -> None:
+    with Database(tmp_path / "store.db").writing(TWO) as connection:
+        assert connection.execute("SELECT * FROM lovia_things").fetchall() == [("old", 3)]
+
+
+def test_d1_a_migration_that_fails_leaves_the_older_version(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with Database(path).writing(ONE):
+        pass
+    before = dump(path)
+    for _ in range(2):
+        with pytest.raises(StoreDamagedError), Database(path).reading(BROKEN):
+            pass
+    assert dump(path) == before
+    assert things(path, TWO) == [("old", 3)]
+
+
+def test_d1_two_that_migrate_at_once_migrate_once(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with Database(path).writing(ONE):
+        pass
+    first, second = Database(path), Database(path)
+    with first.reading(ONE), second.reading(ONE):
+        pass
+    assert things(path, TWO) == [("old", 3)]
+    for database in (first, second):
+        with database.writing(TWO) as connection:
+            assert connection.execute("SELECT * FROM lovia_things").fetchall() == [("old", 3)]
+
+
+async def test_d1_tables_of_ours_without_a_version_are_not_taken_for_new(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_schema")
+    with pytest.raises(StoreDamagedError) as refusal:
+        await SQLiteSession(path).append("s", [say("one")], run_id="r")
+    assert "lovia doctor" in (refusal.value.hint or "")
+    with raw(path) as connection:
+        assert connection.execute("SELECT count(*) FROM lovia_segments").fetchone() == (6,)
+
+
+def test_sqlite_is_one_that_has_what_we_use() -> None:
+    assert sqlite3.sqlite_version_info >= (3, 24)
