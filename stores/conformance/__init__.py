@@ -12,26 +12,35 @@ A test class of a store inherits the classes of the protocols that the store has
             return MyCheckpointer(self.path)
 
 `SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
-`SessionIndexContract`, `RunIndexContract` and `HistoryContract`, and for a store that processes share
-`SharedSessionContract` and `SharedCheckpointerContract`. Each test has the clause of the contract in its name. They
+`SessionIndexContract`, `RewindContract`, `TrimContract`, `RunIndexContract`, `HistoryContract` and
+`KeptHistoriesContract`, and for a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
+`ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They
 need no test framework: an async method that raises `AssertionError` is a broken promise.
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
 from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
+from stores.conformance.kept import KeptHistoriesContract
 from stores.conformance.lease import LeaseContract
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
+from stores.conformance.results import ResultStoreContract
+from stores.conformance.rewind import RewindContract
 from stores.conformance.session import SessionContract
 from stores.conformance.session_index import SessionIndexContract
+from stores.conformance.trim import TrimContract
 
 __all__ = [
     "CheckpointerContract",
     "HistoryContract",
+    "KeptHistoriesContract",
     "LeaseContract",
+    "ResultStoreContract",
+    "RewindContract",
     "RunIndexContract",
     "SessionContract",
     "SessionIndexContract",
     "SharedCheckpointerContract",
     "SharedSessionContract",
+    "TrimContract",
 ]

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from stores.entries import JSON, Entry
-from stores.protocols import Checkpointer, History, RunIndex, Session, SessionIndex
+from stores.protocols import Checkpointer, History, KeptHistories, Rewind, RunIndex, Session, SessionIndex, Trim
 from stores.records import Save
 
 Store = TypeVar("Store")
@@ -30,12 +30,24 @@ class ListedSession(Session, SessionIndex, Protocol):
     """A session store that can list."""
 
 
+class RewindingSession(Session, Rewind, Protocol):
+    """A session store that can undo."""
+
+
+class TrimmingSession(Session, Trim, Protocol):
+    """A session store that can cut old tool outputs."""
+
+
 class IndexedCheckpointer(Checkpointer, RunIndex, Protocol):
     """A checkpointer that can list."""
 
 
 class KeepingCheckpointer(Checkpointer, History, Protocol):
     """A checkpointer that keeps earlier saves."""
+
+
+class RememberingCheckpointer(Checkpointer, History, KeptHistories, Protocol):
+    """A checkpointer that finds the histories it has kept of deleted runs."""
 
 
 class Refusal(Generic[Problem]):

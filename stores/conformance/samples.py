@@ -24,6 +24,16 @@ def result(position: int, step: int = 1, output: str = "rain") -> ToolResultEntr
     return ToolResultEntry(call_id="call", output=output, step=step, position=position)
 
 
+def text(words: str, step: int = 1) -> AssistantTextEntry:
+    """What a model answers."""
+    return AssistantTextEntry(text=words, step=step)
+
+
+def thought(words: str, step: int = 1) -> ReasoningEntry:
+    """What a model thinks."""
+    return ReasoningEntry(text=words, step=step)
+
+
 def nested(depth: int) -> JSON:
     """Lists and objects in turn, ``depth`` deep."""
     value: JSON = "bottom"
@@ -101,6 +111,7 @@ def full_head() -> dict[str, JSON]:
         "started_at": 1700000000.125,
         "usage": {"input_tokens": 12, "output_tokens": None, "requests": 2, "unknown": 1},
         "cost_usd": 0.0123,
+        "cost_unknown": 1,
         "output": {"answer": VALUES},
         "error": {"code": "provider", "message": TEXT, "hint": None, "retryable": True},
         "finish_reason": "stop",

@@ -108,7 +108,7 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> None:
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         fields = parse_session(folder.read(SESSION) or codec.encode(fresh_session(session_id)), folder.where(SESSION))
         newest = {place.n: place for place in sorted(places) if place.epoch <= fields["epoch"]}
-        log = Log(session_id, fresh_session(session_id) | {name: fields.get(name) for name in ("cut", "base")}, [], [])
+        log = Log(session_id, fresh_session(session_id) | {"base": fields.get("base")}, [], [])
         log.fields["epoch"], kept = fields["epoch"] + 1, True
         replaced = []
         for n in sorted(newest):

@@ -117,7 +117,7 @@ def _rows(chunk: Chunk) -> list[SaveInfo]:
 def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:
     """The run's line of a listing, its status the effective one (R3)."""
     if ref.status == Status.RUNNING:
-        ref = _brought_up(root, ref)
+        ref = brought_up(root, ref)
     status = Status.INTERRUPTED if ref.status == Status.RUNNING and owner is None else ref.status
     info = ref.info(str(status), owner)
     elsewhere = ref.fields.get("elsewhere")
@@ -127,7 +127,7 @@ def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:
     return info
 
 
-def _brought_up(root: Root, ref: Ref) -> Ref:
+def brought_up(root: Root, ref: Ref) -> Ref:
     """The ref as the newest save has it."""
     with data_folder(root, ref.run_id, ref.key, ref.tail) as data:
         return ref.bring_up(read_from(data, ref.run_id, ref.key, ref.tail, ref.tail))

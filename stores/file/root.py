@@ -44,6 +44,8 @@ class Root:
             if data is None:
                 if self._is_new(folder):
                     return False
+                data = folder.read(STORE)  # another process may have made the store just now
+            if data is None:
                 raise StoreDamagedError(f"{STORE} is missing", where=folder.where(STORE))
             codec.decode(data, "store", where=folder.where(STORE))
         self._known = True

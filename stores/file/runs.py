@@ -21,13 +21,13 @@ from stores.file.root import Root
 from stores.file.sessions import session_lock
 from stores.ids import check_id
 from stores.protocols import RunLease
-from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo
+from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
 
 _PAUSE = 0.02
 
 
 class FileCheckpointer:
-    """A `Checkpointer`, a `RunIndex` and a `History` in one ``.lovia`` folder. For one machine (R11)."""
+    """A `Checkpointer`, a `RunIndex`, a `History` and its `KeptHistories` in one ``.lovia`` folder (R11)."""
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)
@@ -76,6 +76,8 @@ class FileCheckpointer:
         if ref is None:
             return False
         existed = not ref.is_deleted
+        if keep_history and ref.status == Status.RUNNING:
+            ref = reading.brought_up(self._root, ref)  # a deleted run's ref names its newest data for good
         with self._root.make_folder("runs") as runs, self._root.make_folder("data", ref.key) as data:
             ref.fields["status"], ref.fields["keep"] = DELETED, keep_history
             ref.write(runs, by=data)
@@ -205,6 +207,14 @@ class FileCheckpointer:
     async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
         check_id(run_id, "run id")
         return await self._call(steady, lambda: reading.read_history(self._root, run_id, limit))
+
+    async def kept_histories(self) -> list[RunInfo]:
+        return await self._call(self._kept)
+
+    def _kept(self) -> list[RunInfo]:
+        with self._root.open_folder("runs") as runs:
+            refs = [read_ref(runs, name) for name in runs.records()] if runs else []
+        return _newest_first([ref.info(DELETED, None) for ref in refs if ref and ref.is_deleted and ref.fields["keep"]])
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         check_id(run_id, "run id")

@@ -112,7 +112,7 @@ _COUNTERS = ("epoch", "limit", "count", "entries")
 
 def fresh_session(session_id: str) -> dict[str, Any]:
     counters = dict.fromkeys(_COUNTERS, 0)
-    return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "cut": [], "base": None}
+    return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "base": None}
 
 
 def _place(found: tuple[int, int, str], folder: str) -> Place:
@@ -204,14 +204,39 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
 
 def read_segments(root: Root, session_id: str) -> list[Segment]:
     """Every segment, oldest first."""
-    return [
-        Segment(
-            run_id=document["run"],
-            entries=codec.decode_entries(document["entries"], where=where, run_id=document["run"]),
-            meta=document.get("meta") or {},
-        )
-        for document, where in documents(read_log(root, session_id))
-    ]
+    return [segment_of(document, where) for document, where in documents(read_log(root, session_id))]
+
+
+def segment_of(document: dict[str, Any], where: str) -> Segment:
+    """The segment in a document, whose entries are used up."""
+    return Segment(
+        run_id=document["run"],
+        entries=codec.decode_entries(document["entries"], where=where, run_id=document["run"]),
+        meta=document.get("meta") or {},
+        truncated=bool(document.get("truncated")),
+    )
+
+
+def roll_forward(log: Log) -> None:
+    """Count what an append that was cut off has left behind the last segment."""
+    for place in log.places[log.fields["count"] :]:
+        document = read_segment(place, log.session_id)
+        log.count(place.file, len(document["entries"]), document["sum"])
+
+
+def uncounted(root: Root, name: str) -> dict[str, Any] | None:
+    """What session.json in the folder of that name would say, where the first append was cut off before it was written.
+
+    None when there is no segment either.
+    """
+    with root.open_folder("sessions", name) as folder:
+        first = next((entry for entry in folder.names() if parse_segment_name(entry)), None) if folder else None
+        if folder is None or first is None:
+            return None
+        segment = codec.decode(folder.read(first) or b"", "segment", where=folder.where(first))
+    log = read_log(root, segment["id"])
+    roll_forward(log)
+    return log.fields
 
 
 def encode_segment(
@@ -226,3 +251,12 @@ def encode_segment(
     for entry in entries:
         lines.add(codec.encode_entry(entry))
     return segment_name(n, epoch, run_id), lines
+
+
+def encode_again(document: dict[str, Any], entries: Sequence[Entry], **changes: JSON) -> Lines:
+    """The content of a segment's file with these entries and changes; what we do not know of it stays (D1)."""
+    header = {name: value for name, value in (document | changes).items() if name not in ("v", "sum", "entries")}
+    lines = Lines(header, "entries")
+    for entry in entries:
+        lines.add(codec.encode_entry(entry))
+    return lines

@@ -10,26 +10,30 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON, Entry
-from stores.errors import ConflictError, SegmentDiffersError, StoreError
+from stores.errors import SegmentDiffersError, StoreError
 from stores.file.disk import Folder
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
-from stores.file.names import name_of, parse_segment_name, readable_id
+from stores.file.names import name_of, readable_id
 from stores.file.reading import steady
 from stores.file.refs import damage_text
+from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
-    Log,
     encode_segment,
     parse_session,
     read_log,
     read_segment,
     read_segments,
+    roll_forward,
     session_folder,
+    uncounted,
 )
+from stores.file.trimming import trim
 from stores.ids import check_id, new_id
+from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
-from stores.surgery import entries_checksum
+from stores.surgery import check_count, entries_checksum
 from stores.values import plain
 
 _PAUSE = 0.02
@@ -57,7 +61,7 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
 
 
 class FileSession:
-    """A `Session` and a `SessionIndex` in one ``.lovia`` folder. For one machine."""
+    """A `Session` in one ``.lovia`` folder, which can be listed, rewound and trimmed. For one machine."""
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)
@@ -83,10 +87,6 @@ class FileSession:
     def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
         log = read_log(self._root, session_id)
         checksum = entries_checksum(entries)
-        if run_id in log.fields["cut"]:
-            raise ConflictError(
-                f"run {run_id!r} was cut off session {session_id!r} by a rewind", hint="use a new run id"
-            )
         if place := log.find(run_id):
             if read_segment(place, None)["checksum"] != checksum:
                 raise SegmentDiffersError(
@@ -99,24 +99,20 @@ class FileSession:
             self._root.make_folder(*session_folder(session_id), "open") as temps,
         ):
             temps.sweep()
-            self._roll_forward(log)
+            roll_forward(log)
             name, lines = encode_segment(log, run_id, entries, meta, checksum)
             folder.write(name, lines.bytes(), by=temps)
             log.count(name, len(entries), lines.sum)
             folder.write(SESSION, codec.encode(log.fields), by=temps)
 
-    def _roll_forward(self, log: Log) -> None:
-        """Count what an append that was cut off has left behind the last segment."""
-        for place in log.places[log.fields["count"] :]:
-            document = read_segment(place, log.session_id)
-            log.count(place.file, len(document["entries"]), document["sum"])
-
     async def clear(self, session_id: str) -> None:
         check_id(session_id, "session id")
-        if not (await self._call(steady, lambda: read_log(self._root, session_id))).is_there:
-            return
-        async with session_lock(self._root, session_id):
-            await self._call(self._clear, session_id)
+        if await self._is_there(session_id):
+            async with session_lock(self._root, session_id):
+                await self._call(self._clear, session_id)
+
+    async def _is_there(self, session_id: str) -> bool:
+        return (await self._call(steady, lambda: read_log(self._root, session_id))).is_there
 
     def _clear(self, session_id: str) -> None:
         """A new epoch without segments is the commit; then the files go, session.json after all others are gone."""
@@ -124,14 +120,31 @@ class FileSession:
         zero: dict[str, Any] = {"limit": 0, "count": 0, "entries": 0, "last": None, "last_sum": None}
         log.fields |= zero | {"base": None, "cleared": True, "epoch": log.fields["epoch"] + 1}
         with self._root.make_folder(*session_folder(session_id)) as folder:
+            sweep_dead(folder, (place.file for place in log.places))
             with self._root.make_folder(*session_folder(session_id), "open") as temps:
                 folder.write(SESSION, codec.encode(log.fields), by=temps)
-            for name in folder.names():
-                if parse_segment_name(name):
-                    folder.unlink(name)
-            folder.sync()
+            sweep_dead(folder, ())
             folder.unlink(SESSION)
             folder.sync()
+
+    async def rewind(self, session_id: str, *, keep_entries: int) -> int:
+        check_id(session_id, "session id")
+        check_count("keep_entries", keep_entries)
+        if not await self._is_there(session_id):
+            return 0
+        async with session_lock(self._root, session_id):
+            return await self._call(rewind, self._root, session_id, keep_entries)
+
+    async def trim_tool_results(
+        self, session_id: str, *, keep_chars: int = 400, keep_runs: int = 1, archive: ResultStore | None = None
+    ) -> int:
+        check_id(session_id, "session id")
+        check_count("keep_chars", keep_chars)
+        check_count("keep_runs", keep_runs)
+        if not await self._is_there(session_id):
+            return 0
+        async with session_lock(self._root, session_id):
+            return await trim(self._root, session_id, keep_chars, keep_runs, archive)
 
     async def sessions(self) -> list[SessionInfo]:
         return await self._call(self._list)
@@ -144,13 +157,12 @@ class FileSession:
         infos = [info for info in found if info]
         return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
 
-    @staticmethod
-    def _info(sessions: Folder, name: str) -> SessionInfo | None:
+    def _info(self, sessions: Folder, name: str) -> SessionInfo | None:
         """The session's line; None for a folder that holds no session (yet)."""
         file, data = f"{name}/{SESSION}", None
         try:
             data = sessions.read(file)
-            fields = None if data is None else parse_session(data, sessions.where(file))
+            fields = uncounted(self._root, name) if data is None else parse_session(data, sessions.where(file))
         except StoreError as error:
             return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=damage_text(error))
         if fields is None or fields.get("cleared"):

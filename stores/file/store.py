@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stores.file.results import FileResultStore
 from stores.file.root import Root
 from stores.file.runs import FileCheckpointer
 from stores.file.sessions import FileSession
@@ -21,3 +22,4 @@ class FileStore:
         self.path = Path(root.path)
         self.session = FileSession(root)
         self.checkpointer = FileCheckpointer(root)
+        self.results = FileResultStore(root)

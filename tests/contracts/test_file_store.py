@@ -9,18 +9,22 @@ import pytest
 from stores.conformance import (
     CheckpointerContract,
     HistoryContract,
+    KeptHistoriesContract,
     LeaseContract,
+    ResultStoreContract,
+    RewindContract,
     RunIndexContract,
     SessionContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
+    TrimContract,
 )
-from stores.file import FileCheckpointer, FileSession
+from stores.file import FileCheckpointer, FileResultStore, FileSession
 
 
 @pytest.mark.anyio
-class TestFileSession(SessionContract, SessionIndexContract, SharedSessionContract):
+class TestFileSession(SessionContract, SessionIndexContract, SharedSessionContract, RewindContract, TrimContract):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / ".lovia"
@@ -34,7 +38,12 @@ class TestFileSession(SessionContract, SessionIndexContract, SharedSessionContra
 
 @pytest.mark.anyio
 class TestFileCheckpointer(
-    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, SharedCheckpointerContract
+    CheckpointerContract,
+    LeaseContract,
+    RunIndexContract,
+    HistoryContract,
+    KeptHistoriesContract,
+    SharedCheckpointerContract,
 ):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
@@ -45,3 +54,13 @@ class TestFileCheckpointer(
 
     def recipe(self) -> Callable[[], FileCheckpointer]:
         return partial(FileCheckpointer, self.path)
+
+
+@pytest.mark.anyio
+class TestFileResultStore(ResultStoreContract):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / ".lovia"
+
+    async def open(self) -> FileResultStore:
+        return FileResultStore(self.path)

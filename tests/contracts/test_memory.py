@@ -7,17 +7,21 @@ import pytest
 from stores.conformance import (
     CheckpointerContract,
     HistoryContract,
+    KeptHistoriesContract,
     LeaseContract,
+    ResultStoreContract,
+    RewindContract,
     RunIndexContract,
     SessionContract,
     SessionIndexContract,
+    TrimContract,
 )
 from stores.errors import StoreBusyError
-from stores.memory import InMemoryCheckpointer, InMemorySession
+from stores.memory import InMemoryCheckpointer, InMemoryResultStore, InMemorySession
 
 
 @pytest.mark.anyio
-class TestInMemorySession(SessionContract, SessionIndexContract):
+class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract, TrimContract):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
         self.store = InMemorySession()
@@ -27,12 +31,24 @@ class TestInMemorySession(SessionContract, SessionIndexContract):
 
 
 @pytest.mark.anyio
-class TestInMemoryCheckpointer(CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract):
+class TestInMemoryCheckpointer(
+    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract
+):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
         self.store = InMemoryCheckpointer()
 
     async def open(self) -> InMemoryCheckpointer:
+        return self.store
+
+
+@pytest.mark.anyio
+class TestInMemoryResultStore(ResultStoreContract):
+    @pytest.fixture(autouse=True)
+    def _store(self) -> None:
+        self.store = InMemoryResultStore()
+
+    async def open(self) -> InMemoryResultStore:
         return self.store
 
 

@@ -4,7 +4,19 @@
 test_mutants.py). The class name says what is wrong. Read a module here beside its namesake in stores/conformance.
 """
 
-from tests.contracts.mutants import checkpointer, history, index, lease, processes, session, session_index
+from tests.contracts.mutants import (
+    checkpointer,
+    history,
+    index,
+    kept,
+    lease,
+    processes,
+    results,
+    rewind,
+    session,
+    session_index,
+    trim,
+)
 from tests.contracts.mutants.planting import CONTRACTS, FAULTS, Fault
 
 __all__ = [
@@ -14,8 +26,12 @@ __all__ = [
     "checkpointer",
     "history",
     "index",
+    "kept",
     "lease",
     "processes",
+    "results",
+    "rewind",
     "session",
     "session_index",
+    "trim",
 ]

@@ -1,0 +1,89 @@
+"""Trimming a session: its old segments are written again with shorter outputs, each at once (M1).
+
+The order of writes: what is cut goes to the archive, then the segment is replaced. session.json knows the checksum
+of the last segment, so it forgets it before that one is replaced, and notes the new one after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stores import codec
+from stores.archiving import archive_first
+from stores.entries import Entry
+from stores.file.disk import Folder
+from stores.file.markers import marker_folder
+from stores.file.root import Root
+from stores.file.segments import (
+    SESSION,
+    Log,
+    Place,
+    encode_again,
+    read_log,
+    read_segment,
+    roll_forward,
+    segment_of,
+    session_folder,
+)
+from stores.protocols import ResultStore
+from stores.surgery import Cut, apply_cuts, trim_cuts
+
+
+@dataclass(slots=True)
+class _Old:
+    """One segment as it is, and what could be cut of it."""
+
+    place: Place
+    document: dict[str, Any]
+    entries: list[Entry]
+    cuts: list[Cut]
+
+
+async def trim(root: Root, session_id: str, keep_chars: int, keep_runs: int, archive: ResultStore | None) -> int:
+    """Under the session's lock: cut the outputs of all but the last ``keep_runs`` segments, and count the cuts.
+
+    Segments that a fork shares with its source are the source's to trim.
+    """
+    call, trimmed = root.worker.call, 0
+    log = await call(_read, root, session_id)
+    for place in log.places[: max(len(log.places) - keep_runs, 0)]:
+        old = await call(_look, log, place, keep_chars, archive is not None)
+        old.cuts = await archive_first(old.cuts, archive)
+        if old.cuts:
+            await call(_replace, root, log, old)
+        trimmed += len(old.cuts)
+    return trimmed
+
+
+def _read(root: Root, session_id: str) -> Log:
+    log = read_log(root, session_id)
+    roll_forward(log)
+    return log
+
+
+def _look(log: Log, place: Place, keep_chars: int, archived: bool) -> _Old:
+    document = read_segment(place, log.session_id)
+    entries = segment_of(document, f"{place.folder}/{place.file}").entries
+    return _Old(place, document, entries, trim_cuts(document["run"], entries, keep_chars, archived=archived))
+
+
+def _replace(root: Root, log: Log, old: _Old) -> None:
+    """Write the segment again, under its name."""
+    lines = encode_again(old.document, apply_cuts(old.entries, old.cuts))
+    is_last = old.place.n == log.fields["count"]
+    with (
+        root.make_folder(*session_folder(log.session_id)) as folder,
+        root.make_folder(*marker_folder(log.session_id)) as temps,
+    ):
+        temps.sweep()
+        if is_last:
+            _note(folder, temps, log, None)
+        folder.write(old.place.file, lines.bytes(), by=temps)
+        if is_last:
+            _note(folder, temps, log, lines.sum)
+
+
+def _note(folder: Folder, temps: Folder, log: Log, checksum: str | None) -> None:
+    log.fields["last_sum"] = checksum
+    folder.write(SESSION, codec.encode(log.fields), by=temps)
