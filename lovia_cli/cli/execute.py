@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -13,9 +13,12 @@ from lovia_cli.cli.answers import RunAnswer
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores
+from stores.entries import InputEntry
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import IfRunExists
+
+DRIFT = ("warn", "error", "ignore")
 
 Variables = Annotated[
     list[str] | None, typer.Option("--var", "-p", metavar="K=V", help="A value for a parameter of the agent file.")
@@ -28,6 +31,19 @@ Limits = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=N", help="Another limit of the agent file, such as max_tool_calls=80."),
 ]
+MaxCost = Annotated[
+    float | None, typer.Option("--max-cost", metavar="USD", help="At most so many US dollars, all in all.")
+]
+Attach = Annotated[
+    list[str] | None, typer.Option("--attach", "-a", metavar="FILE", help="An image, PDF or text beside the input.")
+]
+OnDrift = Annotated[
+    str | None,
+    typer.Option("--on-drift", metavar="|".join(DRIFT), help="What a changed agent means for an unfinished run."),
+]
+DeleteOnSuccess = Annotated[
+    bool, typer.Option("--delete-on-success", help="Drop the run's checkpoint once it is in its session.")
+]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="S", help="Stop after so many seconds; the run can be resumed.")
 ]
@@ -39,6 +55,7 @@ class Job:
 
     input: str = ""
     steer: str | None = None
+    parts: list[dict[str, Any]] = field(default_factory=list)
     session_id: str | None = None
     run_id: str | None = None
     if_run_exists: IfRunExists = "resume"
@@ -46,6 +63,12 @@ class Job:
     model: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     timeout: float | None = None
+    on_drift: Literal["warn", "error", "ignore"] | None = None
+    delete_on_success: bool = False
+
+    def said(self, text: str | None) -> str | list[InputEntry]:
+        """``text`` with the attachments beside it."""
+        return [InputEntry(text=text or "", parts=self.parts)] if self.parts else text or ""
 
 
 async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> RunAnswer:
@@ -61,11 +84,17 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
     with signals_stop(stop):
         result = await Runner.outcome(
             agent,
-            job.input,
+            job.said(job.input) if job.steer is None else job.input,
             session=stores.sessions,
             session_id=job.session_id,
-            checkpoint=CheckpointOptions(stores.runs, run_id=job.run_id, if_run_exists=job.if_run_exists),
-            steer=job.steer,
+            checkpoint=CheckpointOptions(
+                stores.runs,
+                run_id=job.run_id,
+                if_run_exists=job.if_run_exists,
+                delete_on_success=job.delete_on_success,
+            ),
+            steer=job.said(job.steer) if job.steer is not None else None,
+            on_drift=job.on_drift,
             variables=job.variables,
             limits=job.limits,
             timeout=job.timeout,
@@ -86,12 +115,29 @@ def variables_given(pairs: list[str] | None) -> dict[str, Any]:
     return dict(_pair(pair, "--var") for pair in pairs or ())
 
 
-def limits_given(max_steps: int | None, pairs: list[str] | None) -> dict[str, Any]:
+def limits_given(max_steps: int | None, max_cost: float | None, pairs: list[str] | None) -> dict[str, Any]:
     """The limits that are overridden now, by name."""
     limits = dict(_limit(*_pair(pair, "--limit")) for pair in pairs or ())
-    if max_steps is not None:
-        limits.update([_limit("max_steps", str(max_steps))])
+    for name, value in (("max_steps", max_steps), ("max_cost_usd", max_cost)):
+        if value is not None:
+            limits.update([_limit(name, str(value))])
     return limits
+
+
+def drift_given(policy: str | None) -> Literal["warn", "error", "ignore"] | None:
+    """``--on-drift``, checked."""
+    if policy is not None and policy not in DRIFT:
+        raise UserError(f"unknown --on-drift {policy!r}", hint="use one of: " + ", ".join(DRIFT))
+    return cast('Literal["warn", "error", "ignore"] | None', policy)
+
+
+def parts_given(files: list[str] | None) -> list[dict[str, Any]]:
+    """``--attach``: the files as parts of the input."""
+    if not files:
+        return []
+    from lovia_cli.cli.attachments import attachments
+
+    return attachments(files)
 
 
 def _limit(name: str, text: str) -> tuple[str, Any]:

@@ -10,21 +10,28 @@ from lovia_cli.cli.agents import Saved, agent_of_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import (
+    Attach,
+    DeleteOnSuccess,
     Job,
     Limits,
+    MaxCost,
     MaxSteps,
     Models,
+    OnDrift,
     Timeout,
     Variables,
     carry_out,
+    drift_given,
     limits_given,
     model_given,
+    parts_given,
     timeout_given,
     variables_given,
 )
 from lovia_cli.cli.ids import run_meant, split
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.resuming import id_words
+from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
 
 
@@ -40,8 +47,12 @@ def resume(
     var: Variables = None,
     model: Models = None,
     max_steps: MaxSteps = None,
+    max_cost: MaxCost = None,
     limit: Limits = None,
     timeout: Timeout = None,
+    attach: Attach = None,
+    on_drift: OnDrift = None,
+    delete_on_success: DeleteOnSuccess = False,
 ) -> Answer:
     """Go on with a run that was stopped, with the agent, variables and model it was started with.
 
@@ -49,12 +60,17 @@ def resume(
     Never reads stdin.
     """
     call.executes(split(name)[1] if split(name)[0] != "session" else None, None)
+    if attach and not input:
+        raise UserError("--attach goes with --input", hint='say what the files are for: --input "..." --attach FILE')
     job = Job(
         steer=input or None,
         variables=variables_given(var),
         model=model_given(model),
-        limits=limits_given(max_steps, limit),
+        limits=limits_given(max_steps, max_cost, limit),
         timeout=timeout_given(timeout),
+        parts=parts_given(attach),
+        on_drift=drift_given(on_drift),
+        delete_on_success=delete_on_success,
     )
     return drive(_go(call, job, name, agent))
 

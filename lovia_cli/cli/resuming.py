@@ -50,4 +50,5 @@ def _higher_limit(result: RunResult) -> list[str]:
     name, value = str(stop.get("limit")), float(stop.get("value") or 0)
     higher = max(2 * value, math.ceil(float(stop.get("used") or 0)) + 1)
     number = str(math.ceil(higher)) if higher >= 1 else f"{higher:g}"
-    return ["--max-steps", number] if name == "max_steps" else ["--limit", f"{name}={number}"]
+    options = {"max_steps": "--max-steps", "max_cost_usd": "--max-cost"}
+    return [options[name], number] if name in options else ["--limit", f"{name}={number}"]

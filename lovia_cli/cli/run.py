@@ -12,15 +12,21 @@ from lovia_cli.cli.agents import find_agent, is_agent_file, saved_for_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import (
+    Attach,
+    DeleteOnSuccess,
     Job,
     Limits,
+    MaxCost,
     MaxSteps,
     Models,
+    OnDrift,
     Timeout,
     Variables,
     carry_out,
+    drift_given,
     limits_given,
     model_given,
+    parts_given,
     timeout_given,
     variables_given,
 )
@@ -52,8 +58,12 @@ def run(
     var: Variables = None,
     model: Models = None,
     max_steps: MaxSteps = None,
+    max_cost: MaxCost = None,
     limit: Limits = None,
     timeout: Timeout = None,
+    attach: Attach = None,
+    on_drift: OnDrift = None,
+    delete_on_success: DeleteOnSuccess = False,
 ) -> Answer:
     """Run an agent; in a session, go on with what is unfinished there.
 
@@ -68,8 +78,11 @@ def run(
         if_run_exists=_policy(if_run_exists, run_id),
         variables=variables_given(var),
         model=model_given(model),
-        limits=limits_given(max_steps, limit),
+        limits=limits_given(max_steps, max_cost, limit),
         timeout=timeout_given(timeout),
+        parts=parts_given(attach),
+        on_drift=drift_given(on_drift),
+        delete_on_success=delete_on_success,
         input=_input(text),
     )
     return drive(_go(call, job, agent_file))
@@ -95,7 +108,7 @@ def _refuse_where_nothing_is(job: Job) -> None:
     """What the engine would refuse in an empty store; refused before one is made."""
     if job.if_run_exists == "resume_only":
         raise RunNotFoundError(f"no run {job.run_id!r}", hint="see what there is: lovia history")
-    if not job.input:
+    if not job.input and not job.parts:
         raise UserError("no input given, and nothing to go on with", hint=_GIVE_INPUT)
 
 

@@ -110,7 +110,7 @@ def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: 
         journal=Journal(stored.run_id, lease, stored),
         lease=lease,
         conversation=conversation,
-        inputs=decisions.steering([InputEntry(text=order.steer)], stored) if order.steer else [],
+        inputs=decisions.steering(new_inputs(order.steer, ()), stored),
         input_ignored=decisions.ignored(order, stored, conversation),
     )
 

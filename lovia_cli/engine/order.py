@@ -29,7 +29,7 @@ class RunOrder:
     session: Session | None = None
     session_id: str | None = None
     checkpoint: CheckpointOptions | None = None
-    steer: str | None = None
+    steer: Input = ""
     deps: Any = None
     variables: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)

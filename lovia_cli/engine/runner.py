@@ -37,7 +37,7 @@ class RunOptions(TypedDict, total=False):
     session: Session | None
     session_id: str | None
     checkpoint: CheckpointOptions | None
-    steer: str | None
+    steer: Input | None
     deps: Any
     variables: dict[str, Any] | None
     limits: dict[str, Any] | None
