@@ -110,8 +110,9 @@ def _typed(name: str, parameter: Parameter, value: Any) -> JSON:
     except PydanticCustomError as error:
         raise AgentFileError(f"the parameter '{name}' {(error.context or {})['text']}") from error
     if parameter.enum is not None and result not in parameter.enum:
-        choices = ", ".join(map(str, parameter.enum))
-        raise AgentFileError(f"the parameter '{name}' cannot be {describe(value)}", hint=f"known: {choices}")
+        choices = list(map(str, parameter.enum))
+        hint = near(str(value), choices, otherwise=False) or f"known: {', '.join(choices)}"
+        raise AgentFileError(f"the parameter '{name}' cannot be {describe(value)}", hint=hint)
     return result
 
 
