@@ -37,6 +37,12 @@ def refuse_lost_restart(run_id: str, segment: Segment | None, policy: IfRunExist
         )
 
 
+def refuse_delete_without_session(order: RunOrder, conversation: Conversation) -> None:
+    """Dropping a checkpoint that is in no session would leave nothing of the run (R7)."""
+    if order.checkpoint and order.checkpoint.delete_on_success and conversation.session is None:
+        raise UserError("delete_on_success needs a session", hint="name one: --session ID")
+
+
 def refuse_stored_run(run_id: str) -> None:
     """A caller's snapshot replaces a stored run only when told so (R8)."""
     raise RunExistsError(

@@ -102,6 +102,7 @@ async def _rehydrate(
 
 def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: Conversation) -> Opened:
     """Continue or replay under a run id: the input is ignored (R5), a steering one is queued (K2)."""
+    decisions.refuse_delete_without_session(order, conversation)
     done = stored.status == Status.COMPLETED
     if order.steer and done:
         decisions.refuse_input_when_completed(stored)
@@ -180,6 +181,7 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opene
     """Write save 1 of a new run: its input, before its id is told to anybody (R1)."""
     conversation = Conversation(order.session, order.session_id)
     await conversation.load()
+    decisions.refuse_delete_without_session(order, conversation)
     inputs, notices = decisions.fresh_inputs(order, conversation)
     limits = limits_in_force(order.agent.limits, {}, order.limits)
     refuse_unpriced(order.agent.model, limits)

@@ -48,10 +48,6 @@ class RunOrder:
                 raise UserError("a session id needs a session store", hint="pass session=, such as FileSession(path)")
         if self.checkpoint is None:
             return
-        if self.checkpoint.delete_on_success and self.session is None:
-            raise UserError(
-                "delete_on_success needs a session: it would leave nothing of the run", hint="pass session="
-            )
         if self.run_id is not None:
             check_id(self.run_id, "run id")
         elif self.checkpoint.if_run_exists != "resume":
