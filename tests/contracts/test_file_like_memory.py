@@ -25,7 +25,7 @@ ENTRIES = st.lists(
     st.one_of(
         st.builds(say, st.text(max_size=3) | st.just("x" * 20_000), st.integers(0, 2)),
         st.builds(call, st.integers(1, 3)),
-        st.builds(result, st.integers(1, 3)),
+        st.builds(result, st.integers(1, 3), output=st.sampled_from(["rain", "rain " * 100, "rain " * 200])),
     ),
     max_size=3,
 )
@@ -78,6 +78,19 @@ class Clears:
     session_id: str
 
 
+@dataclass(frozen=True)
+class Rewinds:
+    session_id: str
+    keep: int
+
+
+@dataclass(frozen=True)
+class Trims:
+    session_id: str
+    keep_chars: int
+    keep_runs: int
+
+
 RUN_STEPS = st.lists(
     st.one_of(
         st.builds(
@@ -96,8 +109,10 @@ SESSION_STEPS = st.lists(
     st.one_of(
         st.builds(Appends, st.sampled_from(SESSIONS), st.sampled_from(["r1", "R1", "r2"]), ENTRIES),
         st.builds(Clears, st.sampled_from(SESSIONS)),
+        st.builds(Rewinds, st.sampled_from(SESSIONS), st.integers(0, 7)),
+        st.builds(Trims, st.sampled_from(SESSIONS), st.integers(0, 500), st.integers(0, 2)),
     ),
-    max_size=10,
+    max_size=12,
 )
 FEW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
@@ -173,6 +188,10 @@ async def _compare_sessions(steps: list[Any], folder: Path) -> None:
 async def _do_to_sessions(store: Any, step: Any) -> Any:
     if isinstance(step, Clears):
         return await store.clear(step.session_id)
+    if isinstance(step, Rewinds):
+        return await store.rewind(step.session_id, keep_entries=step.keep)
+    if isinstance(step, Trims):
+        return await store.trim_tool_results(step.session_id, keep_chars=step.keep_chars, keep_runs=step.keep_runs)
     try:
         return await store.append(step.session_id, step.entries, run_id=step.run_id, meta={"n": len(step.entries)})
     except LoviaError as error:
