@@ -18,6 +18,7 @@ PROGRAMS = {
     "aimock": PLACE / "aimock/node_modules/.bin/llmock",
     "llmock": PLACE / "llmock/bin/llmock",
     "local_llm": PLACE / "local_llm/bin/python",
+    "shells": PLACE / "shells/ready",
 }
 _LEFT_OUT = pytest.StashKey[Counter[str]]()
 

@@ -136,8 +136,8 @@ def _is_prefixed(word: str) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """``__complete SHELL ...``: print ``files`` or ``words``, then one candidate a line."""
-    shell, *rest = argv
     try:
+        shell, *rest = argv
         if shell == "bash":
             from lovia_cli.cli.bash import Typed
 

@@ -55,8 +55,13 @@ _EXECUTING: dict[str, Wanted] = {
     "--model": TEXT,
     "-m": TEXT,
     "--max-steps": TEXT,
+    "--max-cost": TEXT,
     "--limit": TEXT,
     "--timeout": TEXT,
+    "--attach": FILE,
+    "-a": FILE,
+    "--on-drift": ("warn", "error", "ignore"),
+    "--delete-on-success": FLAG,
 }
 
 VERBS: dict[str, Verb] = {
