@@ -14,7 +14,9 @@ async def test_s3_an_append_that_was_cut_off_is_counted_when_it_is_repeated(tmp_
     session = FileSession(tmp_path / ".lovia")
     await session.append("s", [InputEntry(text="go")], run_id="r1")
     [counts] = (tmp_path / ".lovia" / "sessions").glob("*/session.json")
-    counts.unlink()
-    await session.append("s", [InputEntry(text="go")], run_id="r1")
-    assert [(info.segments, info.entries) for info in await session.sessions()] == [(1, 1)]
-    assert [segment.run_id for segment in await session.segments("s")] == ["r1"]
+    before = counts.read_bytes()
+    await session.append("s", [InputEntry(text="on")], run_id="r2")
+    counts.write_bytes(before)
+    await session.append("s", [InputEntry(text="on")], run_id="r2")
+    assert [(info.segments, info.entries) for info in await session.sessions()] == [(2, 2)]
+    assert [segment.run_id for segment in await session.segments("s")] == ["r1", "r2"]
