@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,11 +34,11 @@ def call_key(call: ToolCallEntry) -> str:
 class Calls:
     """The calls of a run, one step at a time."""
 
-    def __init__(self, order: RunOrder, journal: Journal, emit: Emit) -> None:
+    def __init__(self, order: RunOrder, journal: Journal, emit: Emit, tools: Sequence[Tool]) -> None:
         self._order = order
         self._journal = journal
         self._emit = emit
-        self._tools: dict[str, Tool] = {tool.spec.name: tool for tool in order.agent.tools}
+        self._tools: dict[str, Tool] = {tool.spec.name: tool for tool in tools}
         self._running: set[str] = set()
         self._stopped: list[str] = []
         self._limit: LimitReached | None = None

@@ -43,6 +43,15 @@ def refuse_delete_without_session(order: RunOrder, conversation: Conversation) -
         raise UserError("delete_on_success needs a session", hint="name one: --session ID")
 
 
+def refuse_truncated(run_id: str, session_id: str | None, segment: Segment | None) -> None:
+    """Refuse a run whose end a rewind has cut off: neither its answer nor what led to it is whole any more (R4)."""
+    if segment is not None and segment.truncated:
+        raise ConflictError(
+            f"the end of run {run_id!r} was cut off session {session_id!r} by a rewind",
+            hint="go on in the session under a new run id",
+        )
+
+
 def refuse_stored_run(run_id: str) -> None:
     """A caller's snapshot replaces a stored run only when told so (R8)."""
     raise RunExistsError(

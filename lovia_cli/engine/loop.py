@@ -10,6 +10,7 @@ from lovia_cli.engine.calls import Calls, Emit, call_key
 from lovia_cli.engine.conversation import Conversation, last_text, system_inputs
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_model
+from lovia_cli.engine.offered import offered_tools
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.output import parse, repair_message, storable, was_repaired
 from lovia_cli.engine.stopping import unless_stopped
@@ -31,7 +32,8 @@ class Loop:
         self._agent = order.agent
         self._journal = journal
         self._emit = emit
-        self.calls = Calls(order, journal, emit)
+        self._tools = offered_tools(order, journal, conversation)
+        self.calls = Calls(order, journal, emit, self._tools)
         self._wire = WireTranscript()
         self._sent = 0
         self.output: Any = None
@@ -100,7 +102,7 @@ class Loop:
             number=self._journal.head.responses.get(self._agent.name, 0) + 1,
             system=self._system or None,
             entries=self._wire.entries,
-            tools=[tool.spec for tool in self._agent.tools],
+            tools=[tool.spec for tool in self._tools],
             settings=self._agent.model_settings,
             output_schema=self._agent.output_schema,
         )

@@ -74,6 +74,7 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
     segment = await conversation.segment(run_id)
+    decisions.refuse_truncated(run_id, session_id, segment)
     decisions.refuse_lost_restart(run_id, segment, checkpoint.if_run_exists)
     if checkpoint.resume_from is not None:
         stored = await _rehydrate(run_id, checkpoint.resume_from, stored, lease, checkpoint)

@@ -12,7 +12,7 @@ from lovia_cli.engine.options import CheckpointOptions, StopSwitch
 from lovia_cli.errors import UserError
 from stores.entries import JSON
 from stores.ids import check_id
-from stores.protocols import Checkpointer, Session
+from stores.protocols import Checkpointer, ResultStore, Session
 
 
 def unheard(event: Event) -> None:
@@ -30,6 +30,7 @@ class RunOrder:
     session_id: str | None = None
     checkpoint: CheckpointOptions | None = None
     steer: Input = ""
+    results: ResultStore | None = None
     deps: Any = None
     variables: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)

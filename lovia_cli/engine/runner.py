@@ -14,7 +14,7 @@ from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.errors import ConflictError, RunNotFoundError
 from stores.entries import JSON
-from stores.protocols import Checkpointer, RunIndex, Session
+from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
 
 __all__ = ["CheckpointOptions", "RunOptions", "RunResult", "Runner", "StopSwitch"]
 
@@ -27,7 +27,8 @@ class RunOptions(TypedDict, total=False):
     With ``session`` and ``session_id`` the run starts from the session's history and becomes its next segment. With
     ``checkpoint`` every step is saved under its run id, and the same call again continues or replays it (R4);
     without a run id, an unfinished run of the session is taken up, with the input queued to it (K2). ``steer`` is new
-    input for an unfinished run that is continued by its id. ``limits`` override the agent's and the saved ones by
+    input for an unfinished run that is continued by its id. With ``results`` the model can ask for tool outputs that
+    were archived when they were cut (M2). ``limits`` override the agent's and the saved ones by
     name (`lovia_cli.agent.Limits`); ``timeout`` bounds this call, in seconds; ``deps`` goes to the tools and is never
     stored. ``variables`` and ``config`` are saved with the run (Z8). ``on_drift`` overrides the agent's
     answer to having changed since an unfinished run was saved (Z7). ``on_event`` is told what happens; ``stop`` stops
@@ -38,6 +39,7 @@ class RunOptions(TypedDict, total=False):
     session_id: str | None
     checkpoint: CheckpointOptions | None
     steer: Input | None
+    results: ResultStore | None
     deps: Any
     variables: dict[str, Any] | None
     limits: dict[str, Any] | None
