@@ -177,7 +177,8 @@ def test_json_is_the_object_of_the_interface(lovia: Lovia) -> None:
     assert list(data) == KEYS
     assert data == {
         "v": 1, "run_id": "r1", "session_id": "u1", "status": "completed", "exit_code": 0, "output": "hi",
-        "error": None, "approvals": [], "steps": 1, "cost_usd": None, "model": "scripted:agent-script.yaml", "agent": "tester",
+        "error": None, "approvals": [], "steps": 1, "cost_usd": None,
+        "model": "scripted:agent-script.yaml", "agent": "tester",
         "replayed": False, "input_ignored": False, "forked_from": None, "store": str(lovia.folder / ".lovia"),
         "usage": {
             "input_tokens": 3, "output_tokens": 4, "cache_read_tokens": None, "cache_write_tokens": None,
