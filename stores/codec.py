@@ -67,11 +67,20 @@ class Lines:
         self.sum = ""
 
     @staticmethod
-    def resume(data: bytes, count: int) -> Lines:
-        """The document that `bytes` gave, ready to grow. Its lines are kept byte for byte (D1)."""
-        lines = Lines.__new__(Lines)
-        lines._start(data[: -_TAIL - len(_END_OF_LIST)], count)
-        lines.sum = data[-_TAIL + len(_MARK) : -len(_CLOSE)].decode()
+    def resume(data: bytes, document: dict[str, Any], name: str) -> Lines:
+        """The document that was read from ``data``, ready to grow. Its lines are kept byte for byte (D1).
+
+        Another writer may have set it out differently: then it is set out anew, with all that is in it.
+        """
+        rows = document[name]
+        if list(document)[-2] == name and data[:-_TAIL].endswith(_END_OF_LIST):
+            lines = Lines.__new__(Lines)
+            lines._start(data[: -_TAIL - len(_END_OF_LIST)], len(rows))
+        else:
+            lines = Lines({key: value for key, value in document.items() if key not in ("v", name, "sum")}, name)
+            for row in rows:
+                lines.add(dumps(row))
+        lines.sum = document["sum"]
         return lines
 
     def add(self, line: bytes) -> None:

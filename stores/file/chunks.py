@@ -46,6 +46,7 @@ class Chunk:
     base: dict[str, Any] | None
     sum: str
     records: list[dict[str, Any]]
+    document: dict[str, Any]
     data: bytes
     where: str
 
@@ -64,7 +65,7 @@ class Tail:
     def of(chunk: Chunk) -> Tail:
         """The chunk that was read, ready to grow. Its records are kept byte for byte (D1)."""
         tail = Tail.__new__(Tail)
-        tail.lines = Lines.resume(chunk.data, len(chunk.records))
+        tail.lines = Lines.resume(chunk.data, chunk.document, "records")
         tail.n, tail.first, tail.status, tail.entries = chunk.n, chunk.first, chunk.status, chunk.entries
         for record in chunk.records:
             tail._passed(record.get("head"), len(record.get("entries", ())))
@@ -117,6 +118,7 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
             base=document.get("base"),
             sum=document["sum"],
             records=document["records"],
+            document=document,
             data=data,
             where=where,
         )

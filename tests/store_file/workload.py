@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from stores.entries import AssistantTextEntry, Entry, InputEntry
+from stores.errors import LoviaError
 from stores.file import FileStore
 from stores.file.check import check as doctor
 from stores.protocols import RunLease
@@ -172,7 +173,10 @@ def whole_lines(path: str) -> list[str]:
 
 def main(command: str) -> None:
     if command == "run":
-        asyncio.run(run(FileStore(".lovia")))
+        try:
+            asyncio.run(run(FileStore(".lovia")))
+        except LoviaError as error:
+            sys.exit(f"error: {error} ({error.where})")
     elif command == "serve":
         serve()
     else:

@@ -1,0 +1,227 @@
+"""The files: readable, checked, versioned, and kept as they were where we do not know better."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.entries import UnknownEntryError
+from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
+from stores.file import FileStore
+from stores.records import Save
+from tests.store_file.kit import chunk, files, first, go_on, later, only, read, rewrite, say, write_run
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def fill(path: Path) -> FileStore:
+    """A store with two chunks of one run, and another run, of a session with two segments."""
+    store = FileStore(path)
+    await write_run(store.checkpointer, "long", 5, text="x" * 15_000, status="completed")
+    await write_run(store.checkpointer, "short", 2, session="talk")
+    await store.session.append("talk", [say("hello")], run_id="one", meta={"k": 1})
+    await store.session.append("talk", [say("again")], run_id="two")
+    return store
+
+
+async def read_all(path: Path) -> None:
+    """Read everything there is; the listings say what is damaged, all else raises it."""
+    store = FileStore(path, create=False)
+    for run_id in ("long", "short"):
+        assert await store.checkpointer.load(run_id)
+        await store.checkpointer.history(run_id)
+    assert len(await store.session.segments("talk")) == 2
+
+
+async def test_every_file_is_one_json_object_that_ends_with_its_checksum(path: Path) -> None:
+    await fill(path)
+    documents = files(path, "*.json")
+    assert {read(file)["kind"] for file in documents} == {"store", "run", "chunk", "session", "segment", "open"}
+    for file in documents:
+        data = file.read_bytes()
+        body, mark, rest = data.rpartition(b',"sum":"')
+        assert data.startswith(b'{"v":1,"kind":')
+        assert (mark, rest[64:]) == (b',"sum":"', b'"}\n')
+        assert rest[:64].decode() == hashlib.sha256(body).hexdigest()
+
+
+async def test_records_stand_one_a_line_with_their_exact_id(path: Path) -> None:
+    await fill(path)
+    lines = only(path, "data/*/000002.json").read_text().splitlines()
+    assert [line.startswith('{"save":') for line in lines] == [False, True, True, False]
+    assert '"id":"long"' in lines[0]
+    assert read(only(path, "runs/long.*.json"))["id"] == "long"
+
+
+DAMAGES: dict[str, Callable[[Path, bytes], object]] = {
+    "empty": lambda file, data: file.write_bytes(b""),
+    "cut short": lambda file, data: file.write_bytes(data[: len(data) // 2]),
+    "last byte gone": lambda file, data: file.write_bytes(data[:-1]),
+    "one bit": lambda file, data: file.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:]),
+    "nul bytes": lambda file, data: file.write_bytes(bytes(len(data))),
+    "junk behind": lambda file, data: file.write_bytes(data + b"\x00{]"),
+    "twice": lambda file, data: file.write_bytes(data * 2),
+    "a list": lambda file, data: file.write_bytes(b"[]"),
+    "another object": lambda file, data: file.write_bytes(b'{"v":1}'),
+    "deep": lambda file, data: file.write_bytes(b"[" * 100_000 + b"]" * 100_000),
+    "a huge number": lambda file, data: file.write_bytes(b"1" * 5_000),
+    "a huge version": lambda file, data: file.write_bytes(b'{"v":' + b"1" * 5_000 + b"}"),
+    "byte order mark": lambda file, data: file.write_bytes(b"\xef\xbb\xbf" + data),
+    "not UTF-8": lambda file, data: file.write_bytes(data[:60] + b"\xff" + data[61:]),
+    "a folder": lambda file, data: (file.unlink(), file.mkdir()),
+    "a pipe": lambda file, data: (file.unlink(), os.mkfifo(file)),
+    "a link to itself": lambda file, data: (file.rename(f"{file}.moved"), file.symlink_to(f"{file}.moved")),
+    "a link to nothing": lambda file, data: (file.unlink(), file.symlink_to("/nonexistent/file")),
+}
+PLACES = [
+    "data/*/000001.json",
+    "data/*/000002.json",
+    "runs/long.*.json",
+    "sessions/*/session.json",
+    "sessions/*/000001.*",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("place", PLACES)
+async def test_d3_a_damaged_file_is_an_error_that_names_it_and_the_repair(path: Path, place: str, damage: str) -> None:
+    await fill(path)
+    file = files(path, place)[0]
+    DAMAGES[damage](file, file.read_bytes())
+    with pytest.raises(StoreDamagedError) as caught:
+        await read_all(path)
+    assert file.name in (caught.value.where or "")
+    assert "lovia doctor" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "place", ["data/*/000002.json", "sessions/*/session.json", "sessions/*/000001.*", "sessions/*/000002.*"]
+)
+async def test_d3_a_missing_file_that_another_names_is_damage(path: Path, place: str) -> None:
+    await fill(path)
+    file = only(path, place)
+    file.unlink()
+    with pytest.raises(StoreDamagedError) as caught:
+        await read_all(path)
+    assert file.name in (caught.value.where or "")
+
+
+async def test_d3_a_chunk_replaced_by_an_older_copy_of_itself_is_noticed_once_the_run_has_ended(path: Path) -> None:
+    store = FileStore(path)
+    async with store.checkpointer.lease("r") as lease:
+        await go_on(lease, first(), later(2))
+        older = chunk(path, 1).read_bytes()
+        await go_on(lease, later(3, status="completed"))
+    chunk(path, 1).write_bytes(older)
+    with pytest.raises(StoreDamagedError, match="not the newest data"):
+        await store.checkpointer.load("r")
+
+
+async def test_d3_a_file_under_another_ones_name_is_damage(path: Path) -> None:
+    store = await fill(path)
+    only(path, "runs/short.*.json").write_bytes(only(path, "runs/long.*.json").read_bytes())
+    with pytest.raises(StoreDamagedError, match="another run than its name says"):
+        await store.checkpointer.load("short")
+
+
+async def test_d3_the_damage_of_one_run_touches_no_other(path: Path) -> None:
+    store = await fill(path)
+    only(path, "data/*/000002.json").write_bytes(b"")
+    only(path, "runs/short.*.json").write_bytes(b"{}")
+    await write_run(store.checkpointer, "third")
+    infos = {info.run_id.split(".")[0]: info for info in await store.checkpointer.runs()}
+    assert sorted(infos) == ["long", "short", "third"]
+    assert "runs/short." in (infos["short"].damage or "")
+    assert (infos["long"].status, infos["long"].damage) == ("completed", None)  # all that a listing needs is exact
+    assert await store.checkpointer.load("third")
+
+
+async def test_d1_a_newer_format_is_refused_before_anything_else_is_believed(path: Path) -> None:
+    await fill(path)
+    for place in (*PLACES, "store.json"):
+        file = files(path, place)[0]
+        data = file.read_bytes()
+        file.write_bytes(data.replace(b'{"v":1,', b'{"v":2,', 1))
+        with pytest.raises(StoreVersionError) as caught:
+            await read_all(path)
+        assert file.name in (caught.value.where or "")
+        assert "upgrade lovia" in (caught.value.hint or "")
+        file.write_bytes(data)
+    await read_all(path)
+
+
+async def test_d1_unknown_fields_of_a_run_are_kept_when_it_goes_on(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 2)
+    file = chunk(path, 1)
+    records = read(file)["records"]
+    records[1] |= {"mood": "good"}
+    records[1]["entries"][0] |= {"colour": "red"}
+    records[1]["head"] = {"weather": "fine"}
+    rewrite(file, records=records, later=[1])
+    rewrite(only(path, "runs/*.json"), badge="x")
+    async with store.checkpointer.lease("r") as lease:
+        snapshot = await lease.load()
+        assert snapshot is not None
+        assert snapshot.entries[1].extra == {"colour": "red"}
+        assert snapshot.head.extra == {"weather": "fine"}
+        await lease.save(later(3, status="completed"))
+    assert read(file)["later"] == [1]
+    assert read(file)["records"][:2] == records
+    assert read(only(path, "runs/*.json"))["badge"] == "x"
+
+
+async def test_d1_an_unknown_entry_type_names_run_and_file_and_hurts_no_other_run(path: Path) -> None:
+    store = await fill(path)
+    file = only(path, f"data/{read(only(path, 'runs/short.*.json'))['key']}/000001.json")
+    records = read(file)["records"]
+    records[0]["entries"].append({"type": "hologram"})
+    rewrite(file, records=records)
+    with pytest.raises(UnknownEntryError) as caught:
+        await store.checkpointer.load("short")
+    assert "run 'short' has an unknown entry type 'hologram'" in str(caught.value)
+    assert caught.value.where == str(file)
+    assert (await store.checkpointer.load("long")) is not None
+    assert [info.damage for info in await store.checkpointer.runs()] == [None, None]
+
+
+async def test_d4_what_has_no_stored_form_is_refused_and_nothing_is_written(path: Path) -> None:
+    store = FileStore(path)
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(first())
+        before = chunk(path, 1).read_bytes()
+        with pytest.raises(LoviaError):
+            await lease.save(later(2, output={1, 2}))
+        assert chunk(path, 1).read_bytes() == before
+        await lease.save(later(2))
+
+
+async def test_a_large_field_is_not_in_the_ref_but_in_the_listing(path: Path) -> None:
+    store = FileStore(path)
+    config = {"variables": {"text": "v" * 20_000}}
+    error = {"code": "x", "message": "m" * 20_000}
+    async with store.checkpointer.lease("r") as lease:
+        await go_on(lease, first(config=config), later(2, state={"s": "t" * 20_000}, error=error, status="failed"))
+    assert only(path, "runs/*.json").stat().st_size < 2_000
+    info = await store.checkpointer.info("r")
+    assert info is not None
+    assert info.config == config
+    assert (info.error or {})["message"] == "m" * 500 + "…"
+    snapshot = await store.checkpointer.load("r")
+    assert snapshot is not None
+    assert snapshot.head.error == error
+
+
+async def test_a_save_keeps_its_own_unknown_fields(path: Path) -> None:
+    store = FileStore(path)
+    save = Save(number=1, step=0, at=1.0, event="started", head={"status": "failed"}, extra={"source": "import"})
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(save)
+    assert read(chunk(path, 1))["records"][0]["source"] == "import"
