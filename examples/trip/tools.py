@@ -1,5 +1,7 @@
 """The trip planner's tools. Each leaves a line behind, so that one can count how often it ran."""
 
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -28,6 +30,8 @@ def book(city: str, nights: int, ctx: ToolContext) -> dict[str, str | int]:
         nights: How many nights.
     """
     time.sleep(1)
+    if os.environ.get("TRIP_KILL"):
+        os.kill(os.getpid(), signal.SIGKILL)  # the plug is pulled in the middle of a call
     # A real booking service takes the key and makes the same booking once, however often it is asked.
     _note(f"book {city} {ctx.idempotency_key}")
     return {"booking": f"{city}-{nights}", "key": ctx.idempotency_key}
