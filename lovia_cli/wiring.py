@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stores.protocols import Checkpointer, History, RunIndex, Session, SessionIndex
+from stores.protocols import Checkpointer, History, ResultStore, RunIndex, Session, SessionIndex
 
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent
@@ -28,18 +28,25 @@ class SessionStore(Session, SessionIndex, Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Stores:
-    """The runs and the sessions of one place. Opening creates nothing; the first save does."""
+    """The runs, sessions and archived outputs of one place. Opening creates nothing; the first save does."""
 
     location: StoreLocation
     runs: RunStore
     sessions: SessionStore
+    results: ResultStore | None
+
+    @property
+    def archive(self) -> ResultStore | None:
+        """The archived outputs, where there are any: only then is the model offered a tool that recalls them (M2)."""
+        return self.results if (self.location.path / "results").is_dir() else None
 
 
 def open_stores(location: StoreLocation) -> Stores:
     """The stores at ``location``, there or not."""
-    from stores.file import FileCheckpointer, FileSession
+    from stores.file import FileCheckpointer, FileResultStore, FileSession
 
-    return Stores(location, FileCheckpointer(location.path), FileSession(location.path))
+    path = location.path
+    return Stores(location, FileCheckpointer(path), FileSession(path), FileResultStore(path))
 
 
 def make_store(location: StoreLocation) -> None:

@@ -54,7 +54,7 @@ async def saved_for_run(stores: Stores, run_id: str | None, session_id: str | No
     own = Saved.of(info.config) if info else Saved()
     if own.agent_file or session is None or not session.segments:
         return own, own
-    run = session.segments[-1].meta.get("run")
+    run = next((found for segment in reversed(session.segments) if (found := segment.meta.get("run"))), None)
     return own, Saved.of(run.get("config") if isinstance(run, dict) else None)
 
 

@@ -182,7 +182,8 @@ class SessionHistory:
             yield {**common, "kind": "unfinished", **run_row(run)}
 
     def _row(self, number: int, segment: Segment) -> Row:
-        return {"n": number, "run_id": segment.run_id, "entries": len(segment.entries), "meta": segment.meta}
+        row: Row = {"n": number, "run_id": segment.run_id, "entries": len(segment.entries), "meta": segment.meta}
+        return row | {"truncated": segment.truncated}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,7 +19,8 @@ from lovia_cli.render.streams import Streams
 from lovia_cli.settings import OUTPUTS, Output
 
 VERBS = (
-    "init", "validate", "schema", "run", "resume", "cancel", "history", "show", "doctor", "runs", "completion",
+    "init", "validate", "schema", "run", "resume", "cancel", "history", "show", "rewind", "trim", "rm", "prune",
+    "doctor", "runs", "completion",
 )  # fmt: skip
 EXECUTING = frozenset({"run", "resume"})
 """The verbs that execute a run: their ndjson is its events, also on failure."""

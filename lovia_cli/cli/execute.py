@@ -94,6 +94,7 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
                 delete_on_success=job.delete_on_success,
             ),
             steer=job.said(job.steer) if job.steer is not None else None,
+            results=stores.archive if job.session_id is not None else None,
             on_drift=job.on_drift,
             variables=job.variables,
             limits=job.limits,

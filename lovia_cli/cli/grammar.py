@@ -64,6 +64,8 @@ _EXECUTING: dict[str, Wanted] = {
     "--delete-on-success": FLAG,
 }
 
+_ASKING: dict[str, Wanted] = {"--dry-run": FLAG, "--yes": FLAG, "-y": FLAG}
+
 VERBS: dict[str, Verb] = {
     "init": Verb((FILE, TEXT), {"--template": ("basic", "tools")}),
     "validate": Verb((FILE,), {"--output": CHECK_OUTPUTS, "-o": CHECK_OUTPUTS}),
@@ -82,6 +84,13 @@ VERBS: dict[str, Verb] = {
     "cancel": Verb((ID, TEXT)),
     "history": Verb((ID, TEXT), {"-n": TEXT}),
     "show": Verb((ID, TEXT), {"--step": TEXT, "--call": TEXT, "--raw": FLAG}),
+    "rewind": Verb(
+        (SESSION, TEXT),
+        {"--keep-entries": TEXT, "--keep-runs": TEXT, "--last-run": FLAG, "--keep-history": FLAG, **_ASKING},
+    ),
+    "trim": Verb((SESSION, TEXT), {"--keep-chars": TEXT, "--keep-runs": TEXT, "--no-archive": FLAG, **_ASKING}),
+    "rm": Verb((ID, TEXT), {"--keep-history": FLAG, "--yes": FLAG, "-y": FLAG}),
+    "prune": Verb((TEXT,), {"--older-than": TEXT, "--status": ("completed", "deleted"), **_ASKING}),
     "doctor": Verb((TEXT,), {"--repair": FLAG}),
     "runs finalize": Verb((ID, TEXT)),
     "completion": Verb((("bash", "zsh", "fish"), TEXT)),

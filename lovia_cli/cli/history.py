@@ -8,9 +8,9 @@ import typer
 
 from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
 from lovia_cli.cli.driving import drive
-from lovia_cli.cli.ids import thing_meant
+from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.options import Call
-from lovia_cli.errors import UserError
+from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
 
 
@@ -39,8 +39,14 @@ async def _overview(stores: Stores, number: int | None) -> Answer:
 
 
 async def _of(stores: Stores, name: str, number: int | None) -> Answer:
-    thing = await thing_meant(stores, name)
     store = str(stores.location)
+    try:
+        thing = await thing_meant(stores, name)
+    except RunNotFoundError:
+        deleted = await kept_history(stores, split(name)[1])
+        if deleted is None:
+            raise
+        thing = Thing(run=deleted)
     if thing.run is None:
         kept = thing.segments if number is None else thing.segments[-number:]
         first = len(thing.segments) - len(kept) + 1

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
 from stores.ids import check_id
+from stores.protocols import KeptHistories
 from stores.records import RunInfo, Segment, Status
 
 Kind = Literal["run", "session"]
@@ -76,6 +77,21 @@ async def thing_meant(stores: Stores, given: str) -> Thing:
     raise await not_found(stores, kind, name)
 
 
+async def session_meant(stores: Stores, given: str) -> Thing:
+    """The session of that name, for commands that take nothing else."""
+    kind, name = split(given)
+    session = await session_named(stores, name) if kind != "run" else None
+    if session is None:
+        raise await not_found(stores, "session", name)
+    return session
+
+
+async def kept_history(stores: Stores, run_id: str) -> RunInfo | None:
+    """The line of a deleted run whose history was kept."""
+    kept = await stores.runs.kept_histories() if isinstance(stores.runs, KeptHistories) else []
+    return next((run for run in kept if run.run_id == run_id), None)
+
+
 async def session_named(stores: Stores, name: str) -> Thing | None:
     """The session ``name``; it exists as soon as a run has been started in it.
 
@@ -84,10 +100,15 @@ async def session_named(stores: Stores, name: str) -> Thing | None:
     segments = await stores.sessions.segments(name)
     finished = {segment.run_id for segment in segments}
     runs = [run for run in await stores.runs.runs() if run.session_id == name and run.run_id not in finished]
-    if not segments and not runs:
+    if not segments and not runs and not await _is_listed(stores, name):
         return None
     unfinished = sorted(runs, key=lambda run: run.status == Status.COMPLETED)
     return Thing(session_id=name, segments=segments, unfinished=unfinished)
+
+
+async def _is_listed(stores: Stores, name: str) -> bool:
+    """True for a session that was rewound to nothing: it is there, and empty."""
+    return any(session.session_id == name for session in await stores.sessions.sessions())
 
 
 async def _run_of_session(stores: Stores, name: str) -> Meant | None:
@@ -96,6 +117,8 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
         return None
     if session.unfinished:
         return Meant.of(session.unfinished[0])
+    if not session.segments:
+        raise RunNotFoundError(f"session {name!r} has no run", hint="start one: lovia run --session SESSION TEXT")
     last = session.segments[-1]
     info, run = await stores.runs.info(last.run_id), last.meta.get("run")
     return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)

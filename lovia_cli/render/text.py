@@ -100,7 +100,7 @@ def _session_history(answer: answers.SessionHistory, paint: Paint, columns: int 
                 str(run.get("steps", "-")),
                 str(len(segment.entries)),
                 _tokens(run.get("usage")),
-                str(run.get("finish_reason") or "-"),
+                "cut by a rewind" if segment.truncated else str(run.get("finish_reason") or "-"),
             ]
         )
     if answer.segments:

@@ -1,0 +1,31 @@
+"""Asking before something is destroyed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from lovia_cli.cli.answers import Told
+from lovia_cli.cli.options import Call
+from lovia_cli.errors import UserError
+from lovia_cli.render.terminal import safe
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where there is no terminal to ask at.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+KeepHistory = Annotated[bool, typer.Option("--keep-history", help="Leave the saves of what is deleted in the store.")]
+
+NOT_DONE = Told(message="nothing was changed", data={"declined": True}, to_stderr=True)
+"""The answer to a person who has said no."""
+
+
+def agreed(call: Call, question: str, *, yes: bool) -> bool:
+    """True when it may be done. Asks at a terminal; elsewhere `UserError` unless ``yes`` was given."""
+    if yes:
+        return True
+    err = call.streams.err
+    if sys.stdin is None or not sys.stdin.isatty() or not err.is_terminal:
+        raise UserError("there is no terminal to ask at whether it is meant", hint="add --yes to do it")
+    err.text(safe(f"{question} [y/N] ", lines=False))
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,41 @@
+"""What the commands that delete runs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lovia_cli.errors import RunLockedError, StoreDamagedError
+from lovia_cli.wiring import Stores
+from stores.records import RunInfo
+
+
+async def refuse_executing(stores: Stores, session_id: str) -> None:
+    """Raise `RunLockedError` while a run of the session is being executed (M4)."""
+    for run in await stores.runs.runs():
+        if run.session_id == session_id:
+            refuse_owned(run)
+
+
+def refuse_owned(run: RunInfo) -> None:
+    """Raise `RunLockedError` while the run is being executed."""
+    if run.owner is not None:
+        raise RunLockedError(
+            f"run {run.run_id!r} is being executed by process {run.owner.pid} on {run.owner.host}",
+            hint=f"wait for it, or stop it with: lovia cancel {run.run_id}",
+        )
+
+
+async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *, keep_history: bool) -> None:
+    """Delete the checkpoints of these runs, where they are this session's. None goes when one cannot be read."""
+    found = [await stores.runs.info(run_id) for run_id in run_ids]
+    for run in found:
+        if run and run.damage:
+            raise StoreDamagedError(f"run {run.run_id!r} cannot be read", where=run.damage)
+    for run in found:
+        if run and run.session_id == session_id:
+            await stores.runs.delete(run.run_id, keep_history=keep_history)
+
+
+def run_words(run_ids: Sequence[str]) -> str:
+    """``run r1`` or ``runs r1, r2``."""
+    return f"{'run' if len(run_ids) == 1 else 'runs'} {', '.join(run_ids)}"

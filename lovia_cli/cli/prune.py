@@ -1,0 +1,105 @@
+"""``lovia prune``: remove old finished runs, and old histories of deleted ones (H1)."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from lovia_cli.cli.answers import Answer, Told
+from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.durations import seconds_given
+from lovia_cli.cli.options import Call
+from lovia_cli.errors import RunLockedError, UserError
+from lovia_cli.wiring import Stores, open_stores
+from stores.protocols import KeptHistories
+from stores.records import RunInfo, Status
+
+DELETED = "deleted"
+STATUSES = (Status.COMPLETED.value, DELETED)
+
+
+def prune(
+    call: Call,
+    older_than: Annotated[str, typer.Option("--older-than", metavar="30d", help="How old: 90s, 30m, 12h, 30d, 8w.")],
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="|".join(STATUSES), help="Only runs, or only histories.")
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> Answer:
+    """Remove finished runs, and histories of deleted runs, whose last save is older than that.
+
+    Never unfinished runs, and never sessions: what a pruned run has said stays in its session.
+    """
+    age = seconds_given("--older-than", older_than)
+    if status not in (None, *STATUSES):
+        unfinished = status in {known.value for known in Status}
+        what = f"runs that are {status} are unfinished, and never pruned" if unfinished else f"no status {status!r}"
+        hint = "end one with lovia runs finalize RUN, or delete it with lovia rm RUN" if unfinished else None
+        raise UserError(what, where="--status", hint=hint or "use one of: " + ", ".join(STATUSES))
+    return drive(_prune(call, time.time() - age, status, dry_run=dry_run, yes=yes))
+
+
+COMMAND = prune
+
+
+async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool, yes: bool) -> Answer:
+    stores = open_stores(call.settings.store)
+    old = [run for run in await _candidates(stores, status) if run.updated_at is not None and run.updated_at < before]
+    if old and not dry_run:
+        if not agreed(call, f"Remove {_words(old)}?", yes=yes):
+            return NOT_DONE
+        old = [run for run in old if await _remove(stores, run)]
+    verb = "would remove" if dry_run else "removed"
+    lines = [f"{verb} {_words(old)}", *(f"  {run.run_id} ({run.status})" for run in old)]
+    return Told(
+        message="\n".join(lines),
+        data={
+            "store": str(stores.location),
+            "runs": [run.run_id for run in old if run.status != DELETED],
+            "histories": [run.run_id for run in old if run.status == DELETED],
+            "dry_run": dry_run,
+        },
+    )
+
+
+async def _candidates(stores: Stores, status: str | None) -> list[RunInfo]:
+    """What may be pruned at all. A run that a crash has kept from its session is not finished."""
+    found: list[RunInfo] = []
+    if status != DELETED:
+        for run in await stores.runs.runs():
+            if run.status == Status.COMPLETED and run.owner is None and run.damage is None:
+                found += [run] if run.session_id is None or await _is_in_session(stores, run) else []
+    if status != Status.COMPLETED and isinstance(stores.runs, KeptHistories):
+        found += await stores.runs.kept_histories()
+    return found
+
+
+async def _is_in_session(stores: Stores, run: RunInfo) -> bool:
+    return run.session_id is not None and await stores.sessions.has_segment(run.session_id, run.run_id)
+
+
+async def _remove(stores: Stores, run: RunInfo) -> bool:
+    """Delete it; False when somebody executes it just now."""
+    try:
+        await stores.runs.delete(run.run_id)
+    except RunLockedError:
+        return False
+    if stores.results and not await _is_in_session(stores, run):
+        await stores.results.drop(run.run_id)
+    return True
+
+
+def _words(found: list[RunInfo]) -> str:
+    histories = sum(run.status == DELETED for run in found)
+    parts = [_count(len(found) - histories, "finished run", "finished runs")]
+    if histories:
+        parts.append(_count(histories, "history of a deleted run", "histories of deleted runs"))
+    return " and ".join(parts)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,105 @@
+"""``lovia rm``: delete a run or a session."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lovia_cli.cli.answers import Answer, Told
+from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
+from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, run_words
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
+from lovia_cli.cli.options import Call
+from lovia_cli.cli.resuming import id_words
+from lovia_cli.errors import RunNotFoundError
+from lovia_cli.wiring import Stores, open_stores
+from stores.records import RunInfo, Status
+
+
+def rm(
+    call: Call,
+    name: Annotated[str, typer.Argument(metavar="ID", help="A run, or a session with all its runs.")],
+    keep_history: KeepHistory = False,
+    yes: Yes = False,
+) -> Answer:
+    """Delete a run, or a session with all its runs, unfinished ones too.
+
+    A finished run that is part of a session stays there: it is its checkpoint and history that go. A run that is
+    being executed is refused.
+    """
+    return drive(_rm(call, name, keep_history=keep_history, yes=yes))
+
+
+COMMAND = rm
+
+
+async def _rm(call: Call, name: str, *, keep_history: bool, yes: bool) -> Answer:
+    stores = open_stores(call.settings.store)
+    try:
+        thing = await thing_meant(stores, name)
+    except RunNotFoundError:
+        return await _rm_what_is_left(call, stores, name, keep_history=keep_history, yes=yes)
+    if thing.run is None:
+        return await _rm_session(call, stores, thing, keep_history=keep_history, yes=yes)
+    return await _rm_run(call, stores, thing.run, keep_history=keep_history, yes=yes)
+
+
+async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: bool, yes: bool) -> Answer:
+    call.run_id, call.session_id = run.run_id, run.session_id
+    refuse_owned(run)
+    if not agreed(call, f"Delete run {run.run_id} ({run.status})?", yes=yes):
+        return NOT_DONE
+    await stores.runs.delete(run.run_id, keep_history=keep_history)
+    in_session = run.session_id is not None and await stores.sessions.has_segment(run.session_id, run.run_id)
+    if stores.results and not keep_history and not in_session:
+        await stores.results.drop(run.run_id)
+    lines = [f"deleted run {run.run_id}"]
+    if run.status != Status.COMPLETED:
+        lines[0] += f", which was unfinished ({run.status})"
+    if in_session:
+        lines.append(f"its part of session {run.session_id} stays")
+    if keep_history:
+        lines.append(f"its history stays: lovia history {id_words(run.run_id)}")
+    return _told(stores, lines, run_id=run.run_id, session_id=run.session_id, deleted=[run.run_id])
+
+
+async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_history: bool, yes: bool) -> Answer:
+    """Checkpoints first: a completed run whose segment went before it would bring it back."""
+    name = call.session_id = session.session_id
+    await refuse_executing(stores, name)
+    unfinished = [f"run {run.run_id} ({run.status})" for run in session.unfinished if run.status != Status.COMPLETED]
+    warning = f", {len(unfinished)} of them unfinished" if unfinished else ""
+    runs = [*(segment.run_id for segment in session.segments), *(run.run_id for run in session.unfinished)]
+    if not agreed(call, f"Delete session {name} with {len(runs)} runs{warning}?", yes=yes):
+        return NOT_DONE
+    async with stores.runs.open_runs(name):
+        await refuse_executing(stores, name)
+        own = [run.run_id for run in await stores.runs.runs() if run.session_id == name]
+        await delete_runs(stores, own, name, keep_history=keep_history)
+    await stores.sessions.clear(name)
+    if stores.results and not keep_history:
+        for run_id in {*runs, *own}:
+            await stores.results.drop(run_id)
+    lines = [f"deleted session {name}" + (f" with {run_words(runs)}" if runs else "")]
+    lines += [f"{run} was unfinished" for run in unfinished]
+    return _told(stores, lines, run_id=None, session_id=name, deleted=runs)
+
+
+async def _rm_what_is_left(call: Call, stores: Stores, name: str, *, keep_history: bool, yes: bool) -> Answer:
+    """A run that is gone but for its history, or whose deletion was cut off. Raises as ever when there is none."""
+    kind, run_id = split(name)
+    kept = await kept_history(stores, run_id) if kind != "session" and not keep_history else None
+    if kept and not agreed(call, f"Delete the history of run {run_id}?", yes=yes):
+        return NOT_DONE
+    if kind != "session" and not keep_history:
+        await stores.runs.delete(run_id)
+    if kept is None:
+        await thing_meant(stores, name)
+    return _told(stores, [f"deleted the history of run {run_id}"], run_id=run_id, session_id=None, deleted=[run_id])
+
+
+def _told(stores: Stores, lines: list[str], *, run_id: str | None, session_id: str | None, deleted: list[str]) -> Told:
+    data = {"store": str(stores.location), "run_id": run_id, "session_id": session_id, "deleted": deleted}
+    return Told(message="\n".join(lines), data=data)
