@@ -38,11 +38,11 @@ from stores.errors import (
 )
 
 __all__ = [
-    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "InvalidOutputError", "LimitReached",
-    "LoviaError", "OutputNotStoredError", "Problem", "ProviderError", "ResumeToolMissingError", "RunExistsError",
-    "RunLockedError", "RunNotFoundError", "ScriptError", "SegmentDiffersError", "SessionNotFoundError",
-    "SignalReceived", "Stopped", "StoreBusyError", "StoreDamagedError", "StoreError", "StoreVersionError",
-    "StoreWriteError", "TimedOut", "UserError",
+    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError",
+    "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem", "ProviderError",
+    "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError", "ScriptError",
+    "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
+    "StoreDamagedError", "StoreError", "StoreVersionError", "StoreWriteError", "TimedOut", "UserError",
 ]  # fmt: skip
 
 

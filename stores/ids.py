@@ -6,6 +6,7 @@ Every store asks `check_id` before it does anything.
 from __future__ import annotations
 
 from secrets import randbits
+from shlex import quote
 from time import time_ns
 from uuid import UUID
 
@@ -34,6 +35,11 @@ def check_id(value: str, what: str = "id") -> str:
     if bad := next((char for char in value if _is_refused(char)), None):
         raise UserError(f"the {what} {value!a} contains U+{ord(bad):04X}", hint=f"leave it out of the {what}")
     return value
+
+
+def as_words(value: str) -> str:
+    """An id as the last words of a command line in a hint: quoted, and never taken for an option."""
+    return f"-- {quote(value)}" if value.startswith("-") else quote(value)
 
 
 def _is_refused(char: str) -> bool:

@@ -30,9 +30,9 @@ from lovia_cli.cli.execute import (
 )
 from lovia_cli.cli.ids import run_meant, split
 from lovia_cli.cli.options import Call
-from lovia_cli.cli.resuming import id_words
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
+from stores.ids import as_words
 
 
 def resume(
@@ -83,7 +83,7 @@ async def _go(call: Call, job: Job, name: str, agent: str | None) -> Answer:
     meant = await run_meant(stores, name)
     call.executes(meant.run_id, meant.session_id)
     saved = Saved.of(meant.config)
-    file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {id_words(name)}")
+    file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name)}")
     job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"
     job.variables = {**saved.variables, **job.variables}
     job.model = job.model or saved.model

@@ -10,6 +10,7 @@ from lovia_cli.errors import LoviaError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import Stores
+from stores.ids import as_words
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import RunResult
@@ -31,15 +32,10 @@ def store_option(location: StoreLocation) -> list[str]:
     return ["--store", quoted(location.given)] if location.origin == "flag" else []
 
 
-def id_words(word: str) -> str:
-    """An id as the last words of a command line: quoted, and never taken for an option."""
-    return f"-- {quoted(word)}" if word.startswith("-") else quoted(word)
-
-
 async def _id_words(run_id: str, stores: Stores) -> str:
     """The run's id, with its prefix where a session has the same one or the id itself looks prefixed."""
     plain = not run_id.startswith(("run:", "session:")) and await session_named(stores, run_id) is None
-    return id_words(run_id if plain else f"run:{run_id}")
+    return as_words(run_id if plain else f"run:{run_id}")
 
 
 def _higher_limit(result: RunResult) -> list[str]:

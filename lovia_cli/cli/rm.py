@@ -12,9 +12,9 @@ from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, 
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.options import Call
-from lovia_cli.cli.resuming import id_words
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.wiring import Stores, open_stores
+from stores.ids import as_words
 from stores.records import RunInfo, Status
 
 
@@ -61,7 +61,7 @@ async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: boo
     if in_session:
         lines.append(f"its part of session {run.session_id} stays")
     if keep_history:
-        lines.append(f"its history stays: lovia history {id_words(run.run_id)}")
+        lines.append(f"its history stays: lovia history {as_words(run.run_id)}")
     return _told(stores, lines, run_id=run.run_id, session_id=run.session_id, deleted=[run.run_id])
 
 

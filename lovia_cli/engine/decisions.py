@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from lovia_cli.engine.conversation import Conversation
 from lovia_cli.engine.inputs import is_retry, new_inputs, repeats_start
 from lovia_cli.engine.limits import limits_in_force, reached, used
@@ -9,6 +11,7 @@ from lovia_cli.engine.options import IfRunExists
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.errors import ConflictError, RunExistsError, RunLockedError, RunNotFoundError, UserError
 from stores.entries import InputEntry, entry_from_json
+from stores.ids import as_words
 from stores.records import RunHead, RunInfo, RunSnapshot, Segment, Status
 
 Notice = tuple[str, str]
@@ -100,7 +103,9 @@ def steering(given: list[InputEntry], stored: RunSnapshot) -> list[InputEntry]:
 def refuse_input_when_completed(stored: RunSnapshot) -> None:
     """A completed run takes no more input; its session does (R5)."""
     session = stored.head.session_id
-    hint = f"go on in its session: lovia run --session {session} TEXT" if session else "start a new run: lovia run"
+    hint = (
+        f"go on in its session: lovia run TEXT --session {quote(session)}" if session else "start a new run: lovia run"
+    )
     raise ConflictError(f"run {stored.run_id!r} is completed and takes no more input", hint=hint)
 
 
@@ -110,7 +115,7 @@ def choose(runs: list[RunInfo]) -> RunInfo | None:
         if run.owner is not None:
             raise RunLockedError(
                 f"run {run.run_id!r} of this session is being executed by process {run.owner.pid} on {run.owner.host}",
-                hint=f"wait for it, or stop it: lovia cancel {run.run_id}",
+                hint=f"wait for it, or stop it: lovia cancel {as_words(run.run_id)}",
             )
     return next((run for run in runs if run.damage is None), None)
 
@@ -132,7 +137,7 @@ def refuse_other_agent(order: RunOrder, stored: RunSnapshot) -> None:
         raise ConflictError(
             f"run {stored.run_id!r} is unfinished and belongs to agent {stored.head.agent!r}, "
             f"which {order.agent.name!r} does not know",
-            hint=f"run it with its own agent file, or end it first: lovia runs finalize {stored.run_id}",
+            hint=f"run it with its own agent file, or end it first: lovia runs finalize {as_words(stored.run_id)}",
         )
 
 

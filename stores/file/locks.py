@@ -15,6 +15,7 @@ from stores.entries import JSON
 from stores.errors import RunLockedError, StoreBusyError, StoreError
 from stores.file.names import name_of
 from stores.file.root import Root
+from stores.ids import as_words
 from stores.oslock import Lock, is_alive, this_process
 from stores.records import Owner
 
@@ -83,7 +84,7 @@ class RunLock:
         who = f"process {owner.pid} on {owner.host}" if owner and owner.pid else "another process"
         return RunLockedError(
             f"run {self._run_id!r} is being executed by {who}",
-            hint=f"wait for it, or stop it with: lovia cancel {self._run_id}",
+            hint=f"wait for it, or stop it with: lovia cancel {as_words(self._run_id)}",
         )
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from stores import codec
 from stores.errors import RunLockedError, StoreBusyError, StoreWriteError
-from stores.ids import check_id
+from stores.ids import as_words, check_id
 from stores.protocols import RunLease
 from stores.records import (
     Owner,
@@ -158,7 +158,7 @@ class InMemoryCheckpointer:
         if lease := self._leases.get(run_id):
             raise RunLockedError(
                 f"run {run_id!r} is being executed by process {lease.owner.pid} on {lease.owner.host}",
-                hint=f"wait for it, or stop it with: lovia cancel {run_id}",
+                hint=f"wait for it, or stop it with: lovia cancel {as_words(run_id)}",
             )
 
     def _record(self, lease: _Lease, save: Save) -> None:

@@ -18,6 +18,7 @@ import orjson
 
 from stores.entries import JSON
 from stores.errors import RunLockedError, StoreError
+from stores.ids import as_words
 from stores.oslock import Lock, is_alive, lock_error, this_process
 from stores.records import Owner
 from stores.sqlite.rows import RUNS
@@ -112,7 +113,7 @@ class RunLock:
         who = f"process {owner.pid} on {owner.host}" if owner and owner.pid else "another process"
         return RunLockedError(
             f"run {self._run_id!r} is being executed by {who}",
-            hint=f"wait for it, or stop it with: lovia cancel {self._run_id}",
+            hint=f"wait for it, or stop it with: lovia cancel {as_words(self._run_id)}",
         )
 
     def is_cancelled(self) -> bool:
