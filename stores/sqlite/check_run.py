@@ -85,7 +85,7 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
         newest = connection.execute("SELECT max(log) FROM lovia_logs WHERE run_id = ?", (run_id,)).fetchone()[0]
         found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
     else:
-        found.restored = RunRow(run_id=run_id, log=found.row.log, settled=found.row.settled)
+        found.restored = RunRow(run_id=run_id, log=found.row.log)
         if (run_id,) not in fetch(connection, "SELECT run_id FROM lovia_logs WHERE log = ?", (found.row.log,)):
             found.problems.append(f"the log of run {run_id!r} is missing, or names another run")
     if found.restored:
@@ -114,8 +114,10 @@ def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, w
         found.problems.append(f"{error.message}; {_kept(restored)}")
     if found.row and not found.problems and (found.row.save, found.row.last) != (restored.save, restored.last):
         found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}; {_kept(restored)}")
-    if found.row and found.row.is_deleted:
-        restored.status = DELETED
+    if found.row:
+        # A run that goes back is no longer what was settled; its session shall see it.
+        restored.settled = found.row.settled if restored.last == found.row.last else 0
+        restored.status = DELETED if found.row.is_deleted else restored.status
 
 
 def _kept(restored: RunRow) -> str:

@@ -1,6 +1,5 @@
 """The doctor (D3): finds all damage, mends what can be, loses nothing, and leaves the rest alone."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.check import check, repair
 from stores.sqlite.saves import save_sum
-from tests.sqlite.kit import change, fill, long_run, raw
+from tests.sqlite.kit import change, fill, long_run, names, raw
 from tests.sqlite.test_damage import OF_RUN, flip
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +57,7 @@ async def others_are_whole(path: Path) -> None:
 async def test_d3_a_store_that_is_well_or_not_there_has_no_findings(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     assert (check(path), repair(path)) == ([], [])
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
     await fill(path)
     await SQLiteCheckpointer(path).delete("other", keep_history=True)
     await SQLiteSession(path).clear("other")
@@ -141,6 +140,17 @@ async def test_d3_a_damaged_save_takes_the_run_back_to_the_one_before(tmp_path: 
     await others_are_whole(path)
 
 
+@pytest.mark.parametrize("table", ["lovia_lines", "lovia_saves"])
+async def test_r7_a_settled_run_stays_settled_unless_it_goes_back(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    await SQLiteCheckpointer(path).settle("r")
+    flip(path, table, "sum", OF_RUN[table])
+    is_mended(path, check(path))
+    async with SQLiteCheckpointer(path).open_runs("s") as opened:
+        assert sorted(line.run_id for line in opened) == (["other"] if table == "lovia_lines" else ["other", "r"])
+
+
 async def test_d3_a_run_without_a_whole_save_goes_aside(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await fill(path)
@@ -187,9 +197,7 @@ async def test_d1_what_a_later_version_wrote_is_reported_and_left_alone(tmp_path
     path = tmp_path / "store.db"
     await fill(path)
     with raw(path) as connection:
-        log, before = connection.execute(
-            "SELECT log, sum FROM lovia_saves WHERE number = 3 AND log = (SELECT log FROM lovia_runs WHERE run_id = 'r')"
-        ).fetchone()
+        log, before = connection.execute(f"SELECT log, sum FROM lovia_saves WHERE {OF_RUN['lovia_saves']}").fetchone()
         data = b'{"save":4,"step":1,"at":1004.0,"event":"response","entries":[{"type":"hologram"}]}'
         total = save_sum(before, "r", 4, "interrupted", 3, data)
         connection.execute(
@@ -264,6 +272,7 @@ async def test_d3_a_damaged_index_is_made_again(tmp_path: Path) -> None:
     is_mended(path, check(path))
     async with SQLiteCheckpointer(path).open_runs("s") as opened:
         assert len(opened) == 3
+    assert "store.db.damaged" not in names(tmp_path)
 
 
 @pytest.mark.parametrize("part", [0.2, 0.4, 0.7, 0.9])
@@ -316,7 +325,7 @@ async def test_d3_a_file_that_is_no_database_is_only_reported(tmp_path: Path) ->
     before = path.read_bytes()
     assert [finding.repairable for finding in repair(path)] == [False]
     assert path.read_bytes() == before
-    assert [found.name for found in tmp_path.iterdir()] == ["store.db"]
+    assert names(tmp_path) == ["store.db"]
 
 
 async def test_d1_a_newer_version_is_only_reported(tmp_path: Path) -> None:
@@ -324,4 +333,3 @@ async def test_d1_a_newer_version_is_only_reported(tmp_path: Path) -> None:
     await fill(path)
     change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
     assert [(finding.repairable, "999" in finding.what) for finding in repair(path)] == [(False, True)]
-    shutil.rmtree(tmp_path / "store.db.locks")

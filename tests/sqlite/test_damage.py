@@ -13,6 +13,8 @@ from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.saves import save_sum
+from stores.sqlite.segments import segment_sum
 from tests.sqlite.kit import change, fill, long_run, raw
 
 pytestmark = pytest.mark.anyio
@@ -115,6 +117,24 @@ async def test_d3_saves_that_changed_places_or_are_gone_are_damage(tmp_path: Pat
         await is_damage(lambda: SQLiteCheckpointer(path).load("r"), path, "r")  # noqa: B023 - called at once
 
 
+@pytest.mark.parametrize("number", [3, 4])
+async def test_d3_a_save_of_another_course_of_the_run_is_noticed(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    of_run = "log = (SELECT log FROM lovia_runs WHERE run_id = 'r')"
+    with raw(path) as connection:
+        rows = connection.execute(f"SELECT status, entries, data, sum FROM lovia_saves WHERE {of_run} ORDER BY number")
+        saves = rows.fetchall()
+        status, entries, data, _ = saves[number - 1]
+        other = data.replace(f'"at":{1000 + number}.0', '"at":5.0')
+        assert other != data
+        total = save_sum(saves[number - 2][3], "r", number, status, entries, other.encode())
+        connection.execute(
+            f"UPDATE lovia_saves SET data = ?, sum = ? WHERE {of_run} AND number = ?", (other, total, number)
+        )
+    await is_damage(lambda: SQLiteCheckpointer(path).load("r"), path, "r")
+
+
 async def test_d3_an_older_copy_of_a_run_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write(SQLiteCheckpointer(path), "r", *long_run()[:2])
@@ -160,8 +180,6 @@ async def test_d3_a_segment_that_is_gone_is_damage(tmp_path: Path) -> None:
 async def test_d1_an_entry_of_a_later_version_is_an_error_that_names_run_and_file(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await SQLiteSession(path).append("s", [say("x")], run_id="r1")
-    from stores.sqlite.segments import segment_sum
-
     data = b'[{"type":"hologram"}]'
     with raw(path) as connection:
         (checksum,) = connection.execute("SELECT checksum FROM lovia_segments").fetchone()

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from stores.conformance.samples import say
 from stores.errors import RunLockedError, StoreBusyError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from tests.sqlite.kit import long_run
+from tests.sqlite.kit import long_run, names
 
 pytestmark = pytest.mark.anyio
 
@@ -75,9 +76,12 @@ def process(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT) as started:
+        watchdog = threading.Timer(300, started.kill)  # so that a broken store is a failure and no endless wait
+        watchdog.start()
         try:
             yield started
         finally:
+            watchdog.cancel()
             if started.poll() is None:
                 started.send_signal(signal.SIGCONT)
                 started.kill()
@@ -172,8 +176,8 @@ async def test_r11_whoever_got_past_the_lock_is_noticed_by_the_one_who_had_it(tm
     first, second = SQLiteCheckpointer(path), SQLiteCheckpointer(path)
     async with first.lease("r") as frozen:
         await frozen.save(long_run()[0])
-        for found in (tmp_path / "store.db.locks").iterdir():
-            found.unlink()
+        for name in names(tmp_path / "store.db.locks"):
+            (tmp_path / "store.db.locks" / name).unlink()
         async with second.lease("r") as lease:
             await lease.save(long_run()[1])
             for number in (1, 2, 3):

@@ -1,5 +1,6 @@
 """What SQLite refuses, as errors of ours: locked, full, read-only, broken. What was acknowledged stays (R9)."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -37,6 +38,19 @@ async def test_s8_a_locked_database_is_busy_after_a_bounded_time(tmp_path: Path)
         other.execute("ROLLBACK")
     assert len(await sessions.load("s")) == 3
     assert await runs.load("r") is not None
+
+
+async def test_s8_turning_wal_on_waits_for_whoever_is_writing(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        appended = asyncio.create_task(SQLiteSession(path, wal=True).append("s", [say("new")], run_id="new"))
+        await asyncio.wait([appended], timeout=0.3)
+        assert not appended.done()
+        other.execute("ROLLBACK")
+        assert await appended == "new"
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 async def test_r9_after_a_failed_save_the_lease_writes_nothing_more(tmp_path: Path) -> None:
