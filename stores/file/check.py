@@ -28,6 +28,9 @@ PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", "results", "locks"
 ROUNDS = 10
 """How often one record is mended before the doctor gives up on it: each round can bring the next damage to light."""
 
+PASSES = 3
+"""How often the whole store is gone through."""
+
 
 def check(path: str | Path) -> list[Finding]:
     """Everything that is wrong with the store, and nothing is changed. A store that is not there is well."""
@@ -44,15 +47,25 @@ def repair(path: str | Path) -> list[Finding]:
     What is repairable in the answer has been repaired; the rest is as it was.
     """
     root = Root(path, create=False)
+    findings: dict[Finding, None] = {}
+    for _ in range(PASSES):
+        new = _repair(root)
+        findings |= dict.fromkeys(new)
+        if not any(finding.repairable for finding in new):
+            break
+    return list(findings)
+
+
+def _repair(root: Root) -> list[Finding]:
+    """Mend every record once. What is mended in one can bring something to light in another."""
     findings = []
     for problem in _problems_of_root(root):
         findings.append(problem.finding())
         if problem.mend:
             problem.mend()
-    if not _open(root):
-        return findings
-    for unit in _units(root):
-        findings += unit.repair()
+    if _open(root):
+        for unit in _units(root):
+            findings += unit.repair()
     return findings
 
 

@@ -63,9 +63,27 @@ async def go_on(lease: RunLease, *saves: Save) -> None:
         await lease.save(save)
 
 
-def files(store: Path, pattern: str = "*") -> list[Path]:
+def files(store: Path, pattern: str = "**/*") -> list[Path]:
     """The files of the store that match, by path."""
-    return sorted(path for path in store.rglob(pattern) if path.is_file() and not path.is_symlink())
+    return sorted(path for path in store.glob(pattern) if path.is_file() and not path.is_symlink())
+
+
+def exists(path: Path) -> bool:
+    return path.exists()
+
+
+def make(folder: Path) -> None:
+    folder.mkdir(parents=True)
+
+
+def entries(folder: Path) -> list[str]:
+    """The names in one folder."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def modes(store: Path) -> set[tuple[bool, str]]:
+    """Whether it is a folder, and its mode, of everything in the store."""
+    return {(entry.is_dir(), oct(entry.stat().st_mode & 0o7777)) for entry in (store, *store.rglob("*"))}
 
 
 def only(store: Path, pattern: str) -> Path:
@@ -112,6 +130,17 @@ def other_process(store: Path, code: str) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "ready\n"
         yield process
     finally:
-        os.kill(process.pid, signal.SIGCONT)
-        process.kill()
-        process.communicate()
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill it without asking for it: to the system it is still there, as a zombie."""
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+
+def freeze(process: subprocess.Popen[str]) -> None:
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)

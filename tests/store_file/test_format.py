@@ -42,7 +42,7 @@ async def read_all(path: Path) -> None:
 
 async def test_every_file_is_one_json_object_that_ends_with_its_checksum(path: Path) -> None:
     await fill(path)
-    documents = files(path, "*.json")
+    documents = files(path, "**/*.json")
     assert {read(file)["kind"] for file in documents} == {"store", "run", "chunk", "session", "segment", "open"}
     for file in documents:
         data = file.read_bytes()

@@ -1,0 +1,227 @@
+"""The doctor: finds every damage, repairs without losing anything, and leaves a living run alone."""
+
+from pathlib import Path
+
+import pytest
+
+from stores.file import FileStore
+from stores.file.check import check, repair
+from tests.store_file.kit import (
+    chunk,
+    everything,
+    exists,
+    files,
+    first,
+    go_on,
+    later,
+    only,
+    other_process,
+    read,
+    rewrite,
+    say,
+    write_run,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def fill(path: Path) -> FileStore:
+    """Two runs and a session of three segments; the first run has three chunks."""
+    store = FileStore(path)
+    await write_run(store.checkpointer, "long", 6, text="x" * 12_000, session="talk", status="failed")
+    await write_run(store.checkpointer, "short", 2)
+    for number in (1, 2, 3):
+        await store.session.append("talk", [say(f"{number}.1"), say(f"{number}.2", 1)], run_id=f"r{number}")
+    return store
+
+
+def found(path: Path) -> list[tuple[str, bool]]:
+    return [(Path(finding.file).name, finding.repairable) for finding in check(path)]
+
+
+def data_of(contents: dict[str, bytes]) -> set[bytes]:
+    """The contents of all that is no derived file: chunks and segments, wherever they stand."""
+    return {data for data in contents.values() if b'"kind":"chunk"' in data or b'"kind":"segment"' in data}
+
+
+async def test_a_sound_store_has_no_findings_and_a_check_changes_nothing(path: Path) -> None:
+    assert check(path) == repair(path) == []
+    assert not exists(path)
+    await fill(path)
+    before = everything(path)
+    assert check(path) == repair(path) == []
+    assert everything(path) == before
+
+
+SEGMENT = "sessions/*/000002.*"
+PLACES = ["store.json", "runs/long.*", "runs/short.*", "data/*/000003.json", "sessions/*/session.json", SEGMENT]
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_d3_every_damage_is_found_moved_aside_and_mended(path: Path, place: str) -> None:
+    store = await fill(path)
+    file = only(path, place)
+    file.write_bytes(damage := file.read_bytes()[:-3])
+    before = everything(path)
+    assert found(path) == [(file.name, True)]
+    assert everything(path) == before
+    assert [Path(finding.file).name for finding in repair(path)] == [file.name]
+    assert check(path) == []
+    aside = [entry for entry in files(path, "quarantine/*") if entry.name.endswith(file.name)]
+    assert [entry.read_bytes() for entry in aside] == [damage]
+    assert data_of(before) <= data_of(everything(path))
+    assert await store.checkpointer.load("long")
+    assert await store.checkpointer.load("short")
+    assert await store.session.load("talk")
+
+
+async def test_d3_a_ref_is_made_again_from_its_data(path: Path) -> None:
+    store = await fill(path)
+    before = await store.checkpointer.info("long")
+    only(path, "runs/long.*").write_bytes(b"")
+    assert repair(path) != []
+    assert await store.checkpointer.info("long") == before
+
+
+async def test_d3_a_missing_ref_is_found_by_the_data_that_nobody_names(path: Path) -> None:
+    store = await fill(path)
+    before = await store.checkpointer.info("long")
+    only(path, "runs/long.*").unlink()
+    assert [finding.what for finding in check(path) if not finding.is_leftover] == [
+        "the ref of run 'long' is missing; it can be made from the data"
+    ]
+    repair(path)
+    assert await store.checkpointer.info("long") == before
+
+
+async def test_d3_a_run_keeps_the_saves_before_a_damaged_chunk(path: Path) -> None:
+    store = await fill(path)
+    key = read(only(path, "runs/long.*"))["key"]
+    only(path, f"data/{key}/000002.json").write_bytes(b"")
+    (finding,) = check(path)
+    assert finding.what == "the file is empty; saves 1 to 3 can be kept"
+    repair(path)
+    snapshot = await store.checkpointer.load("long")
+    assert snapshot is not None
+    assert (snapshot.head.save, snapshot.status) == (3, "interrupted")
+    assert len(files(path, "quarantine/*")) == 2
+    async with store.checkpointer.lease("long") as lease:
+        await lease.save(later(4))
+    assert check(path) == []
+
+
+async def test_d3_a_run_of_which_nothing_can_be_kept_goes_aside_whole(path: Path) -> None:
+    store = await fill(path)
+    key = read(only(path, "runs/short.*"))["key"]
+    only(path, f"data/{key}/000001.json").write_bytes(b"")
+    repair(path)
+    assert await store.checkpointer.load("short") is None
+    assert [info.run_id for info in await store.checkpointer.runs()] == ["long"]
+    assert check(path) == []
+
+
+async def test_d3_a_session_keeps_every_segment_that_can_be_read(path: Path) -> None:
+    store = await fill(path)
+    only(path, "sessions/*/000002.*").write_bytes(b"")
+    repair(path)
+    segments = await store.session.segments("talk")
+    assert [segment.run_id for segment in segments] == ["r1", "r3"]
+    assert [entry.text for entry in await store.session.load("talk")] == ["1.1", "1.2", "3.1", "3.2"]
+    assert await store.session.append("talk", [say("3.1"), say("3.2", 1)], run_id="r3") == "r3"  # the same as ever
+    await store.session.append("talk", [say("4")], run_id="r4")
+    assert check(path) == []
+
+
+async def test_d3_session_json_is_made_again_from_the_segments(path: Path) -> None:
+    store = await fill(path)
+    before = read(only(path, "sessions/*/session.json"))
+    only(path, "sessions/*/session.json").unlink()
+    repair(path)
+    after = read(only(path, "sessions/*/session.json"))
+    assert {name: after[name] for name in ("id", "count", "entries", "last", "last_sum")} == {
+        name: before[name] for name in ("id", "count", "entries", "last", "last_sum")
+    }
+    assert len(await store.session.segments("talk")) == 3
+
+
+async def test_a_lost_marker_is_made_again_and_a_damaged_one_too(path: Path) -> None:
+    store = await fill(path)
+    marker = only(path, "sessions/*/open/*.json")
+    for damage in (marker.unlink, lambda: marker.write_bytes(b"")):
+        damage()
+        assert found(path) == [(marker.name, True)]
+        repair(path)
+        assert check(path) == []
+        async with store.checkpointer.open_runs("talk") as runs:
+            assert [info.run_id for info in runs] == ["long"]
+
+
+async def test_what_a_crash_left_is_named_as_harmless_and_cleared(path: Path) -> None:
+    store = await fill(path)
+    (chunk_folder := only(path, "data/*/000003.json").parent).joinpath(".1.tmp").write_bytes(b"half")
+    await write_run(store.checkpointer, "never", 1)
+    only(path, "runs/never.*").unlink()
+    assert sorted((finding.what, finding.is_leftover) for finding in check(path)) == [
+        ("a crash cut off run 'never' before it began", True),
+        ("an unfinished write of a process that was killed", True),
+    ]
+    repair(path)
+    assert check(path) == []
+    assert not (chunk_folder / ".1.tmp").exists()
+
+
+async def test_what_is_not_the_stores_is_named_and_left_alone(path: Path) -> None:
+    await fill(path)
+    (path / "notes.txt").write_text("mine")
+    assert found(path) == [("notes.txt", False)]
+    repair(path)
+    assert (path / "notes.txt").read_text() == "mine"
+
+
+async def test_d1_what_a_newer_lovia_wrote_is_named_and_left_alone(path: Path) -> None:
+    await fill(path)
+    file = only(path, "runs/short.*")
+    file.write_bytes(file.read_bytes().replace(b'{"v":1', b'{"v":2'))
+    before = everything(path)
+    assert found(path) == [(file.name, False)]
+    repair(path)
+    assert everything(path) == before
+
+
+async def test_d1_an_unknown_entry_type_is_no_damage(path: Path) -> None:
+    await write_run(FileStore(path).checkpointer)
+    records = read(chunk(path, 1))["records"]
+    records[0]["entries"][0]["type"] = "hologram"
+    rewrite(chunk(path, 1), records=records)
+    assert found(path) == [("000001.json", False)]
+
+
+async def test_a_run_that_is_being_executed_is_left_alone(path: Path) -> None:
+    hold = 'async with store.checkpointer.lease("r") as lease:\n    await lease.save(first())\n'
+    hold += '    print("ready", flush=True)\n    sys.stdin.read()\n'
+    with other_process(path, hold) as process:
+        only(path, "runs/r.*").write_bytes(b"")
+        (finding,) = repair(path)
+        assert not finding.repairable
+        assert f"left alone: run 'r' is being executed by process {process.pid}" in finding.what
+        assert only(path, "runs/r.*").read_bytes() == b""
+    repair(path)
+    assert await FileStore(path).checkpointer.load("r")
+
+
+async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
+    store = FileStore(path)
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(first())
+        ref = only(path, "runs/*.json")
+        ref.rename(path / "store.tmp")
+        (path / "data" / "00000000000000000000").mkdir(mode=0o700)
+        assert [finding.repairable for finding in repair(path)] == [False]
+        (path / "store.tmp").rename(ref)
+        await go_on(lease, later(2))
+    assert await store.checkpointer.load("r")
