@@ -11,7 +11,6 @@ from lovia_cli.agentfile.output import output_parser
 from lovia_cli.agentfile.spec import AgentSpec, environment_names
 from lovia_cli.errors import AgentFileError, Problem
 from lovia_cli.models.base import Model
-from lovia_cli.models.fallback import FallbackModel
 from lovia_cli.models.registry import provider_factories
 from lovia_cli.models.spec import ModelFactory, ModelSpec
 from lovia_cli.tools.base import Tool
@@ -73,7 +72,11 @@ def _model(
     made = [model for model in built if model is not None]
     if len(made) < len(built):
         return None
-    return FallbackModel(made) if len(made) > 1 else made[0]
+    if len(made) == 1:
+        return made[0]
+    from lovia_cli.models.fallback import FallbackModel
+
+    return FallbackModel(made)
 
 
 def _one_model(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.render.terminal import Paint, safe, shortened
@@ -72,7 +71,7 @@ class Live:
         """The final answer on stdout, unless it has been streamed there already."""
         if self._out is None or output is None:
             return
-        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2, default=str)
+        text = output if isinstance(output, str) else _as_text(output)
         if not self._streamed or self._streamed != text:
             self._end_line()
             self._out.text(safe(text))
@@ -167,6 +166,13 @@ def _said(problem: LoviaError, label: str) -> list[str]:
         return [f"{label} {safe(problem.message, lines=False)}"]
     head = problem.message.partition("\n")[0].removesuffix(":")
     return [f"{label} {safe(head, lines=False)}", *(f"  {safe(str(one), lines=False)}" for one in several)]
+
+
+def _as_text(output: Any) -> str:
+    """An answer that is a value, such as one that an ``output_schema`` describes."""
+    import json
+
+    return json.dumps(output, ensure_ascii=False, indent=2, default=str)
 
 
 def _place(answer: RunAnswer) -> str:
