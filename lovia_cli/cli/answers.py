@@ -98,11 +98,12 @@ class InternalError(LoviaError):
 
 @dataclass(slots=True, kw_only=True)
 class Overview:
-    """Every run and session of the store, newest activity first."""
+    """The runs and sessions of the store, newest activity first; ``filtered`` when not all were asked for."""
 
     store: str
     runs: list[RunInfo]
     sessions: list[SessionInfo]
+    filtered: bool = False
     exit_code: int = exits.Exit.OK
 
     def keep(self, number: int) -> None:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import run_meant
+from lovia_cli.cli.naming import Last, RunName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.wiring import open_stores
 
 
 def cancel(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or a session: then its unfinished run.")],
+    name: RunName = None,
+    last: Last = False,
 ) -> Answer:
     """Stop a run that is being executed, wherever; it is saved and can be resumed.
 
     Waits for it. A run that nobody executes is left as it is.
     """
-    return drive(_go(call, name))
+    return drive(_go(call, named(name, last)))
 
 
 COMMAND = cancel
 
 
-async def _go(call: Call, name: str) -> Answer:
+async def _go(call: Call, name: str | None) -> Answer:
     from lovia_cli.engine.runner import Runner
 
     stores = open_stores(call.settings.store)

@@ -49,6 +49,8 @@ GLOBAL: dict[str, Wanted] = {
 TOP: dict[str, Wanted] = {"--version": FLAG}
 """Before the verb only."""
 
+STATUSES = ("running", "interrupted", "awaiting_approval", "completed", "failed")
+
 _EXECUTING: dict[str, Wanted] = {
     "--var": TEXT,
     "-p": TEXT,
@@ -63,7 +65,6 @@ _EXECUTING: dict[str, Wanted] = {
     "--on-drift": ("warn", "error", "ignore"),
     "--delete-on-success": FLAG,
 }
-
 _ASKING: dict[str, Wanted] = {"--dry-run": FLAG, "--yes": FLAG, "-y": FLAG}
 
 VERBS: dict[str, Verb] = {
@@ -77,21 +78,31 @@ VERBS: dict[str, Verb] = {
             "-s": SESSION,
             "--run-id": RUN,
             "--if-run-exists": ("resume", "restart", "fail", "resume-only"),
+            "--dry-run": FLAG,
             **_EXECUTING,
         },
     ),
-    "resume": Verb((ID, TEXT), {"--input": TEXT, "-i": TEXT, "--agent": FILE, **_EXECUTING}),
-    "cancel": Verb((ID, TEXT)),
-    "history": Verb((ID, TEXT), {"-n": TEXT}),
-    "show": Verb((ID, TEXT), {"--step": TEXT, "--call": TEXT, "--raw": FLAG}),
+    "resume": Verb((ID, TEXT), {"--last": FLAG, "--input": TEXT, "-i": TEXT, "--agent": FILE, **_EXECUTING}),
+    "cancel": Verb((ID, TEXT), {"--last": FLAG}),
+    "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT}),
+    "show": Verb((ID, TEXT), {"--last": FLAG, "--step": TEXT, "--call": TEXT, "--raw": FLAG}),
     "rewind": Verb(
         (SESSION, TEXT),
-        {"--keep-entries": TEXT, "--keep-runs": TEXT, "--last-run": FLAG, "--keep-history": FLAG, **_ASKING},
+        {
+            "--last": FLAG,
+            "--keep-entries": TEXT,
+            "--keep-runs": TEXT,
+            "--last-run": FLAG,
+            "--keep-history": FLAG,
+            **_ASKING,
+        },
     ),
-    "trim": Verb((SESSION, TEXT), {"--keep-chars": TEXT, "--keep-runs": TEXT, "--no-archive": FLAG, **_ASKING}),
-    "rm": Verb((ID, TEXT), {"--keep-history": FLAG, "--yes": FLAG, "-y": FLAG}),
+    "trim": Verb(
+        (SESSION, TEXT), {"--last": FLAG, "--keep-chars": TEXT, "--keep-runs": TEXT, "--no-archive": FLAG, **_ASKING}
+    ),
+    "rm": Verb((ID, TEXT), {"--last": FLAG, "--keep-history": FLAG, "--yes": FLAG, "-y": FLAG}),
     "prune": Verb((TEXT,), {"--older-than": TEXT, "--status": ("completed", "deleted"), **_ASKING}),
     "doctor": Verb((TEXT,), {"--repair": FLAG}),
-    "runs finalize": Verb((ID, TEXT)),
+    "runs finalize": Verb((ID, TEXT), {"--last": FLAG}),
     "completion": Verb((("bash", "zsh", "fish"), TEXT)),
 }

@@ -2,55 +2,104 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
 from lovia_cli.cli.driving import drive
+from lovia_cli.cli.filters import STATUSES, since_given, status_given
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
+from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
+from stores.records import RunInfo, Status
+
+
+@dataclass(slots=True, frozen=True)
+class Wanted:
+    """Which lines are wanted, of those that there are; None is no wish."""
+
+    status: str | None = None
+    since: float | None = None
+    number: int | None = None
+
+    def run(self, run: RunInfo) -> bool:
+        return self.status in (None, run.status) and self.at(run.updated_at)
+
+    def at(self, seconds: float | None) -> bool:
+        return self.since is None or (seconds is not None and seconds >= self.since)
 
 
 def history(
     call: Call,
-    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="A run, or a session.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="A run, or a session.", show_default=False)] = None,
+    last: Last = False,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="|".join(STATUSES), help="Runs or saves of that status only.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="7d|2h|DATE", help="What has been saved since then only.")
+    ] = None,
     number: Annotated[int | None, typer.Option("-n", metavar="N", help="The newest N only.")] = None,
 ) -> Answer:
     """List runs and sessions, newest activity first; with an id, a run's saves or a session's finished runs."""
     if number is not None and number < 1:
         raise UserError("-n must be at least 1", hint="write: -n 20")
+    wanted = Wanted(status_given(status), since_given(since), number)
+    if name is not None or last:
+        name = named(name, last)
     stores = open_stores(call.settings.store)
-    return drive(_overview(stores, number) if name is None else _of(stores, name, number))
+    return drive(_of(stores, name, wanted) if name is not None or last else _overview(stores, wanted))
 
 
 COMMAND = history
 
 
-async def _overview(stores: Stores, number: int | None) -> Answer:
+async def _overview(stores: Stores, wanted: Wanted) -> Answer:
+    """A session has no status of its own: asked for one, only runs are listed."""
+    sessions = await stores.sessions.sessions() if wanted.status is None else []
+    runs = await stores.runs.runs()
     overview = Overview(
-        store=str(stores.location), runs=await stores.runs.runs(), sessions=await stores.sessions.sessions()
+        store=str(stores.location),
+        runs=[run for run in runs if wanted.run(run)],
+        sessions=[session for session in sessions if wanted.at(session.updated_at)],
+        filtered=(wanted.status, wanted.since) != (None, None),
     )
-    if number is not None:
-        overview.keep(number)
+    if wanted.number is not None:
+        overview.keep(wanted.number)
     return overview
 
 
-async def _of(stores: Stores, name: str, number: int | None) -> Answer:
-    store = str(stores.location)
+async def _of(stores: Stores, name: str | None, wanted: Wanted) -> Answer:
     try:
         thing = await thing_meant(stores, name)
     except RunNotFoundError:
-        deleted = await kept_history(stores, split(name)[1])
+        deleted = await kept_history(stores, split(name)[1]) if name is not None else None
         if deleted is None:
             raise
         thing = Thing(run=deleted)
-    if thing.run is None:
-        kept = thing.segments if number is None else thing.segments[-number:]
-        first = len(thing.segments) - len(kept) + 1
-        return SessionHistory(
-            store=store, session_id=thing.session_id, segments=kept, first=first, unfinished=thing.unfinished
-        )
-    return RunHistory(store=store, run=thing.run, saves=await stores.runs.history(thing.run.run_id, limit=number))
+    return _of_session(stores, thing, wanted) if thing.run is None else await _of_run(stores, thing.run, wanted)
+
+
+def _of_session(stores: Stores, session: Thing, wanted: Wanted) -> Answer:
+    """Its finished runs stand in a row: those since then, and the newest of them, are its end."""
+    segments = session.segments if wanted.status in (None, Status.COMPLETED) else []
+    kept = [segment for segment in segments if wanted.at((segment.meta.get("timing") or {}).get("finished_at"))]
+    kept = kept if wanted.number is None else kept[-wanted.number :]
+    return SessionHistory(
+        store=str(stores.location),
+        session_id=session.session_id,
+        segments=kept,
+        first=len(session.segments) - len(kept) + 1,
+        unfinished=[run for run in session.unfinished if wanted.run(run)],
+    )
+
+
+async def _of_run(stores: Stores, run: RunInfo, wanted: Wanted) -> Answer:
+    plain = wanted.status is None and wanted.since is None
+    saves = await stores.runs.history(run.run_id, limit=wanted.number if plain else None)
+    kept = [save for save in saves if wanted.status in (None, save.status) and wanted.at(save.at)]
+    return RunHistory(store=str(stores.location), run=run, saves=kept[: wanted.number])

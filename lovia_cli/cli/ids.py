@@ -46,11 +46,14 @@ def split(given: str) -> tuple[Kind | None, str]:
     return None, check_id(given, "id")
 
 
-async def run_meant(stores: Stores, given: str) -> Meant:
+async def run_meant(stores: Stores, given: str | None) -> Meant:
     """The run that ``given`` names: a run, else a session's unfinished run updated last, else its last.
 
-    When it names both and they lead to different runs, that is an error; so is nothing at all.
+    When it names both and they lead to different runs, that is an error; so is nothing at all. None is the run with
+    the newest save (``--last``).
     """
+    if given is None:
+        return Meant.of(await _newest_run(stores))
     kind, name = split(given)
     run = await stores.runs.info(name) if kind != "session" else None
     by_run = Meant.of(run) if run else None
@@ -63,8 +66,10 @@ async def run_meant(stores: Stores, given: str) -> Meant:
     return meant
 
 
-async def thing_meant(stores: Stores, given: str) -> Thing:
-    """The run or the session itself; when both exist, that is an error."""
+async def thing_meant(stores: Stores, given: str | None) -> Thing:
+    """The run or the session itself; when both exist, that is an error. None is the run with the newest save."""
+    if given is None:
+        return Thing(run=_readable(await _newest_run(stores)))
     kind, name = split(given)
     run = await stores.runs.info(name) if kind != "session" else None
     session = await session_named(stores, name) if kind != "run" else None
@@ -77,13 +82,38 @@ async def thing_meant(stores: Stores, given: str) -> Thing:
     raise await not_found(stores, kind, name)
 
 
-async def session_meant(stores: Stores, given: str) -> Thing:
-    """The session of that name, for commands that take nothing else."""
-    kind, name = split(given)
+async def session_meant(stores: Stores, given: str | None) -> Thing:
+    """The session of that name, for commands that take nothing else. None is the one with the newest save."""
+    kind, name = split(given) if given is not None else ("session", await _newest_session(stores))
     session = await session_named(stores, name) if kind != "run" else None
     if session is None:
         raise await not_found(stores, "session", name)
     return session
+
+
+async def _newest_run(stores: Stores) -> RunInfo:
+    """The run with the newest save. One that is damaged tells no time, and is not it."""
+    runs = [run for run in await stores.runs.runs() if run.updated_at is not None]
+    if not runs:
+        raise RunNotFoundError("there is no run yet", where=str(stores.location), hint="start one: lovia run")
+    return max(runs, key=_updated)
+
+
+async def _newest_session(stores: Stores) -> str:
+    """The session with the newest save, be it of a run that is unfinished in it."""
+    times = {session.session_id: session.updated_at or 0.0 for session in await stores.sessions.sessions()}
+    for run in await stores.runs.runs():
+        if run.session_id is not None and run.damage is None:
+            times[run.session_id] = max(_updated(run), times.get(run.session_id, 0.0))
+    if not times:
+        raise SessionNotFoundError(
+            "there is no session yet", where=str(stores.location), hint="start one: lovia run --session ID"
+        )
+    return max(times, key=times.__getitem__)
+
+
+def _updated(run: RunInfo) -> float:
+    return run.updated_at or 0.0
 
 
 async def kept_history(stores: Stores, run_id: str) -> RunInfo | None:

@@ -112,8 +112,13 @@ def global_options(
         str | None, typer.Option("--output", "-o", metavar="text|json|ndjson", help="How to print. [LOVIA_OUTPUT]")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Short for --output json.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what is wrong.")] = False,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say more; -vv says most.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors and the answer.")] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, help="Say more: saves, steps; -vv also reasoning.", show_default=False
+        ),
+    ] = 0,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour. [NO_COLOR]")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:

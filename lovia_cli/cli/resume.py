@@ -29,6 +29,7 @@ from lovia_cli.cli.execute import (
     variables_given,
 )
 from lovia_cli.cli.ids import run_meant, split
+from lovia_cli.cli.naming import Last, RunName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
@@ -37,7 +38,8 @@ from stores.ids import as_words
 
 def resume(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or a session: then its unfinished run.")],
+    name: RunName = None,
+    last: Last = False,
     input: Annotated[
         str | None, typer.Option("--input", "-i", metavar="TEXT", help="Say something to the run before it goes on.")
     ] = None,
@@ -59,7 +61,9 @@ def resume(
     Recorded results and responses are kept: no tool that has answered runs again, and no response is paid twice.
     Never reads stdin.
     """
-    call.executes(split(name)[1] if split(name)[0] != "session" else None, None)
+    name = named(name, last)
+    kind, run_id = split(name) if name is not None else ("run", None)
+    call.executes(run_id if kind != "session" else None, None)
     if attach and not input:
         raise UserError("--attach goes with --input", hint='say what the files are for: --input "..." --attach FILE')
     job = Job(
@@ -78,12 +82,12 @@ def resume(
 COMMAND = resume
 
 
-async def _go(call: Call, job: Job, name: str, agent: str | None) -> Answer:
+async def _go(call: Call, job: Job, name: str | None, agent: str | None) -> Answer:
     stores = open_stores(call.settings.store)
     meant = await run_meant(stores, name)
     call.executes(meant.run_id, meant.session_id)
     saved = Saved.of(meant.config)
-    file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name)}")
+    file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name or meant.run_id)}")
     job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"
     job.variables = {**saved.variables, **job.variables}
     job.model = job.model or saved.model

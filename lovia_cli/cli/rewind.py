@@ -11,6 +11,7 @@ from lovia_cli.cli.confirming import NOT_DONE, DryRun, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, run_words
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, session_meant
+from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import ConflictError, UserError
 from lovia_cli.wiring import Stores, open_stores
@@ -21,7 +22,8 @@ from stores.surgery import RewindPlan, check_count, rewind_plan
 
 def rewind(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="SESSION", help="The session.")],
+    name: SessionName = None,
+    last: Last = False,
     keep_entries: Annotated[
         int | None, typer.Option("--keep-entries", metavar="N", help="Keep entries 1 to N, as lovia show numbers them.")
     ] = None,
@@ -45,7 +47,7 @@ def rewind(
         if number is not None:
             check_count(option, number)
     wish = _Wish(keep_entries, keep_runs)
-    return drive(_rewind(call, name, wish, keep_history=keep_history, dry_run=dry_run, yes=yes))
+    return drive(_rewind(call, named(name, last, "session"), wish, keep_history=keep_history, dry_run=dry_run, yes=yes))
 
 
 COMMAND = rewind
@@ -65,7 +67,7 @@ class _Wish:
         return rewind_plan(segments, keep), keep
 
 
-async def _rewind(call: Call, name: str, wish: _Wish, *, keep_history: bool, dry_run: bool, yes: bool) -> Answer:
+async def _rewind(call: Call, name: str | None, wish: _Wish, *, keep_history: bool, dry_run: bool, yes: bool) -> Answer:
     stores = open_stores(call.settings.store)
     session = await session_meant(stores, name)
     call.session_id = session.session_id

@@ -11,6 +11,7 @@ from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, run_words
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
+from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.wiring import Stores, open_stores
@@ -20,7 +21,10 @@ from stores.records import RunInfo, Status
 
 def rm(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="ID", help="A run, or a session with all its runs.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="A run, or a session with all its runs.", show_default=False)
+    ] = None,
+    last: Last = False,
     keep_history: KeepHistory = False,
     yes: Yes = False,
 ) -> Answer:
@@ -29,17 +33,19 @@ def rm(
     A finished run that is part of a session stays there: it is its checkpoint and history that go. A run that is
     being executed is refused.
     """
-    return drive(_rm(call, name, keep_history=keep_history, yes=yes))
+    return drive(_rm(call, named(name, last), keep_history=keep_history, yes=yes))
 
 
 COMMAND = rm
 
 
-async def _rm(call: Call, name: str, *, keep_history: bool, yes: bool) -> Answer:
+async def _rm(call: Call, name: str | None, *, keep_history: bool, yes: bool) -> Answer:
     stores = open_stores(call.settings.store)
     try:
         thing = await thing_meant(stores, name)
     except RunNotFoundError:
+        if name is None:
+            raise
         return await _rm_what_is_left(call, stores, name, keep_history=keep_history, yes=yes)
     if thing.run is None:
         return await _rm_session(call, stores, thing, keep_history=keep_history, yes=yes)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from lovia_cli.cli.answers import Answer, RunAnswer
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import run_meant
+from lovia_cli.cli.naming import Last, RunName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.wiring import open_stores
 
 
 def finalize(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, or a session: then its unfinished run.")],
+    name: RunName = None,
+    last: Last = False,
 ) -> Answer:
     """End an unfinished run as it stands: it becomes part of its session and cannot be resumed any more.
 
     Calls without a result are recorded as cancelled. Prints the run's last text. Twice is fine.
     """
-    return drive(_finalize(call, name))
+    return drive(_finalize(call, named(name, last)))
 
 
 COMMANDS = {"finalize": finalize}
 
 
-async def _finalize(call: Call, name: str) -> Answer:
+async def _finalize(call: Call, name: str | None) -> Answer:
     from lovia_cli.engine.runner import Runner
 
     stores = open_stores(call.settings.store)

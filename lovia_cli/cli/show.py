@@ -10,6 +10,7 @@ import typer
 from lovia_cli.cli.answers import Answer, Item, Transcript
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, thing_meant
+from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import RunNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
@@ -26,7 +27,8 @@ class PartNotFoundError(RunNotFoundError):
 
 def show(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="ID", help="A run, or a session.")],
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="A run, or a session.", show_default=False)] = None,
+    last: Last = False,
     step: Annotated[int | None, typer.Option("--step", metavar="N", help="One step of a run; 0 is its input.")] = None,
     one: Annotated[
         str | None, typer.Option("--call", metavar="STEP.POSITION|ID", help="One tool call with its whole result.")
@@ -35,13 +37,13 @@ def show(
 ) -> Answer:
     """Print the transcript: a run step by step, a session with its entries numbered from 1."""
     stores = open_stores(call.settings.store)
-    return drive(_show(stores, name, step, one, raw))
+    return drive(_show(stores, named(name, last), step, one, raw))
 
 
 COMMAND = show
 
 
-async def _show(stores: Stores, name: str, step: int | None, one: str | None, raw: bool) -> Answer:
+async def _show(stores: Stores, name: str | None, step: int | None, one: str | None, raw: bool) -> Answer:
     thing = await thing_meant(stores, name)
     transcript = _session(stores, thing) if thing.run is None else await _run(stores, thing)
     transcript.raw = raw

@@ -10,6 +10,7 @@ from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import session_meant
+from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
@@ -19,7 +20,8 @@ from stores.surgery import check_count, trim_cuts
 
 def trim(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="SESSION", help="The session.")],
+    name: SessionName = None,
+    last: Last = False,
     keep_chars: Annotated[
         int, typer.Option("--keep-chars", metavar="N", help="Keep so many characters of each output.")
     ] = 400,
@@ -37,14 +39,18 @@ def trim(
     """
     check_count("--keep-chars", keep_chars)
     check_count("--keep-runs", keep_runs)
-    return drive(_trim(call, name, keep_chars, keep_runs, archived=not no_archive, dry_run=dry_run, yes=yes))
+    return drive(
+        _trim(
+            call, named(name, last, "session"), keep_chars, keep_runs, archived=not no_archive, dry_run=dry_run, yes=yes
+        )
+    )
 
 
 COMMAND = trim
 
 
 async def _trim(
-    call: Call, name: str, keep_chars: int, keep_runs: int, *, archived: bool, dry_run: bool, yes: bool
+    call: Call, name: str | None, keep_chars: int, keep_runs: int, *, archived: bool, dry_run: bool, yes: bool
 ) -> Answer:
     stores = open_stores(call.settings.store)
     session = await session_meant(stores, name)
