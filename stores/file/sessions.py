@@ -87,12 +87,13 @@ class FileSession:
     def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
         log = read_log(self._root, session_id)
         checksum = entries_checksum(entries)
-        if place := log.find(run_id):
-            if read_segment(place, None)["checksum"] != checksum:
-                raise SegmentDiffersError(
-                    f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-                    hint="append under a new run id",
-                )
+        place = log.find(run_id)
+        if place and read_segment(place, None)["checksum"] != checksum:
+            raise SegmentDiffersError(
+                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+                hint="append under a new run id",
+            )
+        if place and place not in log.places[log.fields["count"] :]:
             return
         with (
             self._root.make_folder(*session_folder(session_id)) as folder,
@@ -100,9 +101,10 @@ class FileSession:
         ):
             temps.sweep()
             roll_forward(log)
-            name, lines = encode_segment(log, run_id, entries, meta, checksum)
-            folder.write(name, lines.bytes(), by=temps)
-            log.count(name, len(entries), lines.sum)
+            if place is None:
+                name, lines = encode_segment(log, run_id, entries, meta, checksum)
+                folder.write(name, lines.bytes(), by=temps)
+                log.count(name, len(entries), lines.sum)
             folder.write(SESSION, codec.encode(log.fields), by=temps)
 
     async def clear(self, session_id: str) -> None:
