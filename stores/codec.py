@@ -28,6 +28,7 @@ _MARK = b',"sum":"'
 _CLOSE = b'"}\n'
 _TAIL = len(_MARK) + 64 + len(_CLOSE)
 _VERSION = re.compile(rb'\s*\{\s*"v"\s*:\s*(\d{1,18})\b')
+_OURS = b'{"v":%d,' % VERSION
 _BETWEEN = b",\n"
 _END_OF_LIST = b"\n]"
 
@@ -105,15 +106,11 @@ def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     Raises `StoreVersionError` when a newer lovia wrote it, even if nothing else of it can be read, and
     `StoreDamagedError` when these are not the bytes that were written. ``where`` names the file.
     """
-    found = _VERSION.match(data)
-    if found and int(found[1]) > VERSION:
+    if not data.startswith(_OURS) and (found := _VERSION.match(data)) and int(found[1]) > VERSION:
         raise StoreVersionError(f"a newer lovia wrote this file, in format {int(found[1])}", where=where)
-    if not data:
-        raise StoreDamagedError("the file is empty", where=where)
-    if data[-_TAIL : -_TAIL + len(_MARK)] != _MARK or not data.endswith(_CLOSE):
-        raise StoreDamagedError("the file does not end as it was written", where=where)
-    if hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest().encode() != data[-_TAIL + len(_MARK) : -len(_CLOSE)]:
-        raise StoreDamagedError("the file's content does not match its checksum", where=where)
+    digest = hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest().encode()
+    if data[-_TAIL:] != _MARK + digest + _CLOSE:
+        raise StoreDamagedError(_what_is_wrong(data), where=where)
     try:
         document = orjson.loads(data)
     except ValueError as error:
@@ -121,6 +118,15 @@ def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("v") != VERSION or document.get("kind") != kind:
         raise StoreDamagedError(f"the file is not a {kind} of this format", where=where)
     return document
+
+
+def _what_is_wrong(data: bytes) -> str:
+    """Why ``data``, which does not end with its checksum, does not."""
+    if not data:
+        return "the file is empty"
+    if data[-_TAIL : -_TAIL + len(_MARK)] != _MARK or not data.endswith(_CLOSE):
+        return "the file does not end as it was written"
+    return "the file's content does not match its checksum"
 
 
 def encode_entry(entry: Entry) -> bytes:

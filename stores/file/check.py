@@ -18,8 +18,9 @@ from stores.file.check_session import problems_of_session
 from stores.file.disk import TEMP
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
-from stores.file.quarantine import Finding, Problem, set_aside
+from stores.file.quarantine import Problem, set_aside
 from stores.file.root import IGNORE, STORE, Root
+from stores.findings import Finding
 from stores.oslock import Lock
 
 __all__ = ["Finding", "check", "repair"]

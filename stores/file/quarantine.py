@@ -8,19 +8,7 @@ from dataclasses import dataclass
 
 from stores.file.disk import Folder, flush, write_error
 from stores.file.root import Root
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that the doctor noticed: the file, what is the matter, and whether a repair can help.
-
-    ``is_leftover``: harmless, what a crash left behind and nobody reads.
-    """
-
-    file: str
-    what: str
-    repairable: bool
-    is_leftover: bool = False
+from stores.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)

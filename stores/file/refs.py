@@ -52,7 +52,13 @@ class Ref:
 
     @property
     def key(self) -> str:
-        return str(self.fields["key"])
+        """The name of its data folder. It becomes part of a path, so it is checked."""
+        key = self.fields.get("key")
+        if not is_key(key):
+            raise StoreDamagedError(
+                f"the ref of run {self.run_id!r} names no data", where=f"{name_of(self.run_id)}.json"
+            )
+        return str(key)
 
     @property
     def status(self) -> str:
@@ -140,24 +146,25 @@ class Ref:
         runs.write(f"{name_of(self.run_id)}.json", codec.encode(self.fields), by=by)
 
     def info(self, status: str, owner: Owner | None) -> RunInfo:
-        """Its line of the listing."""
-        fields = self.fields
-        return RunInfo(
-            run_id=self.run_id,
-            status=status,
-            agent=fields.get("agent") or "",
-            session_id=fields.get("session"),
-            started_at=fields.get("started_at"),
-            updated_at=fields.get("updated_at"),
-            steps=fields.get("steps") or 0,
-            save=fields["save"],
-            stop=fields.get("stop"),
-            error=fields.get("error"),
-            config=fields.get("config") or {},
-            parent=fields.get("parent"),
-            open_approvals=list(fields.get("approvals") or ()),
-            owner=owner,
-        )
+        """Its line of the listing, its fields set one by one: that takes half the time, and a listing has many."""
+        get = self.fields.get
+        info = RunInfo.__new__(RunInfo)
+        info.run_id = self.run_id
+        info.status = status
+        info.agent = get("agent") or ""
+        info.session_id = get("session")
+        info.started_at = get("started_at")
+        info.updated_at = get("updated_at")
+        info.steps = get("steps") or 0
+        info.save = self.fields["save"]
+        info.stop = get("stop")
+        info.error = get("error")
+        info.config = get("config") or {}
+        info.parent = get("parent")
+        info.open_approvals = get("approvals") or []
+        info.owner = owner
+        info.damage = None
+        return info
 
 
 def read_ref(runs: Folder | None, name: str) -> Ref | None:
@@ -173,13 +180,11 @@ def parse_ref(data: bytes, name: str, where: str) -> Ref:
     run_id = fields.get("id")
     if not isinstance(run_id, str) or name_of(run_id) != name:
         raise StoreDamagedError("the file holds another run than its name says", where=where)
-    if not is_key(fields.get("key")) or not all(isinstance(fields.get(name), kind) for name, kind in _NEEDED):
+    whole = isinstance(fields.get("status"), str) and type(fields.get("tail")) is type(fields.get("save")) is int
+    if not whole:
         raise StoreDamagedError("the ref lacks a field", where=where)
     del fields["v"], fields["sum"]
     return Ref(run_id, fields)
-
-
-_NEEDED: tuple[tuple[str, type], ...] = (("status", str), ("tail", int), ("save", int))
 
 
 def damaged(data: bytes | None, name: str, error: Exception) -> RunInfo:
