@@ -46,6 +46,8 @@ class Settings:
     quiet: bool = False
     verbose: int = 0
     color: bool = True
+    plain_terminal: bool = False
+    """True for a terminal that takes no sequences at all (``TERM=dumb``)."""
     debug: bool = False
 
 

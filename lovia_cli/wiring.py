@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stores.errors import LoviaError
 from stores.protocols import Checkpointer, History, ResultStore, RunIndex, Session, SessionIndex
 
 if TYPE_CHECKING:
@@ -47,6 +49,33 @@ def open_stores(location: StoreLocation) -> Stores:
 
     path = location.path
     return Stores(location, FileCheckpointer(path), FileSession(path), FileResultStore(path))
+
+
+def check_writable(location: StoreLocation) -> None:
+    """Raise `StoreWriteError` where nothing could be saved, as far as that can be seen without trying."""
+    from stores.errors import StoreWriteError
+
+    path = next(path for path in (location.path, *location.path.parents) if path.exists())
+    if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
+        reason = "may not be written to" if path.is_dir() else "is no folder"
+        raise StoreWriteError(f"the store cannot be written: {path} {reason}", where=str(location))
+
+
+async def check_model(model: Model) -> None:
+    """Raise what would keep the model from being asked at all, such as a missing key. Asks nobody.
+
+    Of several that stand in for each other one is enough.
+    """
+    error: LoviaError | None = None
+    for one in getattr(model, "models", None) or (model,):
+        try:
+            await one.check() if hasattr(one, "check") else None
+        except LoviaError as found:
+            error = error or found
+        else:
+            return
+    if error is not None:
+        raise error
 
 
 def make_store(location: StoreLocation) -> None:

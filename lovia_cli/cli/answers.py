@@ -30,7 +30,8 @@ class Answer(Protocol):
 class RunAnswer:
     """How a run ended, or why a command could not do what it was asked.
 
-    ``go_on`` is the command that resumes the run, where it can be resumed. ``is_run`` is False for the commands
+    ``go_on`` is the command that resumes the run, where it can be resumed; ``next`` the one that comes to mind when
+    it is completed. ``is_run`` is False for the commands
     that execute none: their failures have the same JSON object, but no events.
     """
 
@@ -41,6 +42,7 @@ class RunAnswer:
     session_id: str | None = None
     agent: str | None = None
     go_on: str | None = None
+    next: str | None = None
     is_run: bool = True
 
     @property

@@ -109,9 +109,8 @@ def _failed(argv: Sequence[str], call: Call, error: BaseException) -> RunAnswer:
     call.presume(output_asked(argv, call.environ))
     if isinstance(error, UserError) and error.code == "usage" and error.where is None:
         error.where = f"lovia {call.verb}".rstrip()
-    return RunAnswer(
-        store=store, error=error, run_id=call.run_id, session_id=call.session_id, is_run=call.verb in EXECUTING
-    )
+    is_run = call.verb in EXECUTING and not call.is_dry
+    return RunAnswer(store=store, error=error, run_id=call.run_id, session_id=call.session_id, is_run=is_run)
 
 
 def _usage(error: Any) -> UserError:

@@ -74,41 +74,46 @@ class Job:
 async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> RunAnswer:
     """Execute the job with the agent of ``agent_file``, under our signal handlers."""
     from lovia_cli.cli.driving import signals_stop
-    from lovia_cli.cli.resuming import command_that_goes_on
-    from lovia_cli.engine.options import CheckpointOptions, StopSwitch
+    from lovia_cli.cli.resuming import command_after, command_that_goes_on
+    from lovia_cli.engine.options import StopSwitch
     from lovia_cli.engine.runner import Runner
     from lovia_cli.wiring import load_agent
 
     agent = load_agent(agent_file, variables=job.variables, model=job.model)
     stop = StopSwitch()
     with signals_stop(stop):
-        result = await Runner.outcome(
-            agent,
-            job.said(job.input) if job.steer is None else job.input,
-            session=stores.sessions,
-            session_id=job.session_id,
-            checkpoint=CheckpointOptions(
-                stores.runs,
-                run_id=job.run_id,
-                if_run_exists=job.if_run_exists,
-                delete_on_success=job.delete_on_success,
-            ),
-            steer=job.said(job.steer) if job.steer is not None else None,
-            results=stores.archive if job.session_id is not None else None,
-            on_drift=job.on_drift,
-            variables=job.variables,
-            limits=job.limits,
-            timeout=job.timeout,
-            config={"agent_file": str(agent_file), "model": job.model},
-            on_event=call.watch,
-            stop=stop,
-        )
+        result = await Runner.outcome(agent, **order_of(job, stores, agent_file), on_event=call.watch, stop=stop)
     return RunAnswer(
         store=str(stores.location),
         result=result,
         agent=agent.name,
         go_on=await command_that_goes_on(result, stores),
+        next=await command_after(result, stores),
     )
+
+
+def order_of(job: Job, stores: Stores, agent_file: Path) -> dict[str, Any]:
+    """The job as the arguments of a `Runner`."""
+    from lovia_cli.engine.options import CheckpointOptions
+
+    return {
+        "input": job.said(job.input) if job.steer is None else job.input,
+        "session": stores.sessions,
+        "session_id": job.session_id,
+        "checkpoint": CheckpointOptions(
+            stores.runs,
+            run_id=job.run_id,
+            if_run_exists=job.if_run_exists,
+            delete_on_success=job.delete_on_success,
+        ),
+        "steer": job.said(job.steer) if job.steer is not None else None,
+        "results": stores.archive if job.session_id is not None else None,
+        "on_drift": job.on_drift,
+        "variables": job.variables,
+        "limits": job.limits,
+        "timeout": job.timeout,
+        "config": {"agent_file": str(agent_file), "model": job.model},
+    }
 
 
 def variables_given(pairs: list[str] | None) -> dict[str, Any]:

@@ -35,7 +35,8 @@ class Call:
     """One command under way: what it may look at, and whom it tells.
 
     ``given`` collects the global options from both sides of the verb; the later one wins. `settings` decides.
-    ``run_id`` and ``session_id`` are those that the command is about, as far as it knows.
+    ``run_id`` and ``session_id`` are those that the command is about, as far as it knows; ``is_dry`` is
+    True for a dry run, which executes none.
     """
 
     streams: Streams
@@ -44,6 +45,7 @@ class Call:
     verb: str = ""
     run_id: str | None = None
     session_id: str | None = None
+    is_dry: bool = False
     _settings: Settings | None = None
     _view: View | None = None
 
@@ -62,6 +64,7 @@ class Call:
     def settings(self) -> Settings:
         """The options, decided: flag before environment before default. Raises `UserError`."""
         if self._settings is None:
+            dumb = self.environ.get("TERM") == "dumb"
             self._settings = Settings(
                 store=locate_store(self.given.get("store"), self.environ, Path.cwd()),
                 output=choose_output(
@@ -72,7 +75,8 @@ class Call:
                 ),
                 quiet="quiet" in self.given,
                 verbose=self.given.get("verbose", 0),
-                color=not (self.given.get("no_color") or self.environ.get("NO_COLOR")),
+                color=not (self.given.get("no_color") or self.environ.get("NO_COLOR") or dumb),
+                plain_terminal=dumb,
                 debug="debug" in self.given,
             )
         return self._settings
@@ -98,6 +102,10 @@ class Call:
     def watch(self, event: Event) -> None:
         """The sink for a run's events."""
         self.view().event(event)
+
+    def note(self, text: str) -> None:
+        """Say something beside the answer."""
+        self.view().note(text)
 
     def finish(self, answer: Answer) -> None:
         """Print what the command returned."""

@@ -10,7 +10,6 @@ from lovia_cli.errors import LoviaError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import Stores
-from stores.ids import as_words
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import RunResult
@@ -27,6 +26,24 @@ async def command_that_goes_on(result: RunResult, stores: Stores) -> str | None:
         return None  # a store that cannot be read has been told of already
 
 
+async def command_after(result: RunResult, stores: Stores) -> str | None:
+    """What a person may want next of a completed run: to go on in its session, else to look at it."""
+    if result.status != "completed" or not stores.location.exists:
+        return None
+    store = store_option(stores.location)
+    if result.session_id is not None:
+        return " ".join(["lovia run", *store, session_option(result.session_id)])
+    try:
+        return " ".join(["lovia show", *store, await _id_words(result.run_id, stores)])
+    except LoviaError:
+        return None
+
+
+def session_option(session_id: str) -> str:
+    """``--session ID``, ready for a shell."""
+    return f"--session{'=' if session_id.startswith('-') else ' '}{quoted(session_id)}"
+
+
 def store_option(location: StoreLocation) -> list[str]:
     """``--store`` where the same shell would not find the store by itself."""
     return ["--store", quoted(location.given)] if location.origin == "flag" else []
@@ -35,7 +52,8 @@ def store_option(location: StoreLocation) -> list[str]:
 async def _id_words(run_id: str, stores: Stores) -> str:
     """The run's id, with its prefix where a session has the same one or the id itself looks prefixed."""
     plain = not run_id.startswith(("run:", "session:")) and await session_named(stores, run_id) is None
-    return as_words(run_id if plain else f"run:{run_id}")
+    name = run_id if plain else f"run:{run_id}"
+    return f"-- {quoted(name)}" if name.startswith("-") else quoted(name)
 
 
 def _higher_limit(result: RunResult) -> list[str]:

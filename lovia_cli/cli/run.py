@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -30,14 +33,20 @@ from lovia_cli.cli.execute import (
     timeout_given,
     variables_given,
 )
+from lovia_cli.cli.foresee import foresee
 from lovia_cli.cli.options import Call
 from lovia_cli.errors import RunNotFoundError, UserError
-from lovia_cli.wiring import open_stores
+from lovia_cli.wiring import Stores, open_stores
 from stores.ids import check_id
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import IfRunExists
 
+Then = Callable[[Call, Stores, Job, Path], Awaitable[Answer]]
+"""What is done with a job that is complete."""
+
+_ANY_INPUT = "any input"
+"""Stands for a conversation's first message, to see what it would do."""
 _GIVE_INPUT = 'give one: lovia run AGENT.yaml "what to do"'
 _POLICIES = ("resume", "restart", "fail", "resume-only")
 
@@ -64,14 +73,20 @@ def run(
     attach: Attach = None,
     on_drift: OnDrift = None,
     delete_on_success: DeleteOnSuccess = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, say what would happen, and write nothing.")
+    ] = False,
 ) -> Answer:
     """Run an agent; in a session, go on with what is unfinished there.
 
     An argument that ends in .yaml is the agent file, the other one the input. Without an agent file: $LOVIA_AGENT,
-    else the file the session last ran with, else agent.yaml. Without an input: what is piped in.
+    else the file the session last ran with, else agent.yaml. Without an input: what is piped in; at a terminal, a
+    conversation, one run a message, until Ctrl-D.
     """
     call.executes(run_id, session)
+    call.is_dry = dry_run
     agent_file, text = _arguments(first, second)
+    talk = text is None and _is_talk_possible(call)
     job = Job(
         session_id=session if session is None else check_id(session, "session id"),
         run_id=run_id if run_id is None else check_id(run_id, "run id"),
@@ -83,15 +98,28 @@ def run(
         parts=parts_given(attach),
         on_drift=drift_given(on_drift),
         delete_on_success=delete_on_success,
-        input=_input(text),
+        input="" if talk else _input(text),
     )
-    return drive(_go(call, job, agent_file))
+    if talk:
+        return _talk(call, job, agent_file, dry_run=dry_run)
+    return drive(_go(call, job, agent_file, foresee if dry_run else carry_out))
 
 
 COMMAND = run
 
 
-async def _go(call: Call, job: Job, agent_file: str | None) -> Answer:
+def _talk(call: Call, job: Job, agent_file: str | None, *, dry_run: bool) -> Answer:
+    """A conversation; what is wrong with the agent is said before it begins."""
+    from lovia_cli.cli.conversation import Conversation, refuse_run_id
+
+    refuse_run_id(job.run_id)
+    beforehand = drive(_go(call, replace(job, input=_ANY_INPUT), agent_file, partial(foresee, talk=True)))
+    if dry_run:
+        return beforehand
+    return Conversation(call, job, lambda message: _go(call, message, agent_file, carry_out)).hold()
+
+
+async def _go(call: Call, job: Job, agent_file: str | None, then: Then) -> Answer:
     """Complete the job with what the run, or its session, was started with (Z8)."""
     stores = open_stores(call.settings.store)
     if not stores.location.exists:
@@ -101,7 +129,7 @@ async def _go(call: Call, job: Job, agent_file: str | None) -> Answer:
     file = find_agent(agent_file, last, stores, call.environ)
     earlier = own if own.agent_file or str(file) != last.agent_file else last
     job = replace(job, variables={**earlier.variables, **job.variables}, model=job.model or own.model)
-    return await carry_out(call, stores, job, file)
+    return await then(call, stores, job, file)
 
 
 def _refuse_where_nothing_is(job: Job) -> None:
@@ -110,6 +138,12 @@ def _refuse_where_nothing_is(job: Job) -> None:
         raise RunNotFoundError(f"no run {job.run_id!r}", hint="see what there is: lovia history")
     if not job.input and not job.parts:
         raise UserError("no input given, and nothing to go on with", hint=_GIVE_INPUT)
+
+
+def _is_talk_possible(call: Call) -> bool:
+    """True where there is somebody to talk to: stdin and stderr are terminals, and text is wanted."""
+    at_terminal = sys.stdin is not None and sys.stdin.isatty() and call.streams.err.is_terminal
+    return at_terminal and call.settings.output == "text"
 
 
 def _arguments(first: str | None, second: str | None) -> tuple[str | None, str | None]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 from lovia_cli.engine.drift import Changes, changes, describe, fingerprint, refuse_drift, refuse_missing_tool
 from lovia_cli.engine.events import Event
@@ -24,6 +25,8 @@ from stores.records import Save, Status
 
 log = logging.getLogger("lovia")
 
+T = TypeVar("T")
+
 
 class Execution:
     """Carries out one `RunOrder`."""
@@ -35,21 +38,32 @@ class Execution:
 
     async def go(self) -> RunResult:
         """Open and execute. Raises only what refuses the order before the run goes on."""
+        return await self._deleted_on_success(await self._once_open(self._carry_out))
+
+    async def foresee(self) -> tuple[Opened, Changes]:
+        """Open, and stop before anything is executed: the run that is meant, and what changed in its agent."""
+        return await self._once_open(self._checked)
+
+    async def _once_open(self, then: Callable[[Opened], Awaitable[T]]) -> T:
+        """What ``then`` makes of the open run while its lease is held."""
         while True:
             async with AsyncExitStack() as held:
                 found = await open_run(self._order, held)
-                result = await self._carry_out(found) if isinstance(found, Opened) else None
-            if result is not None:
-                return await self._deleted_on_success(result)
-            assert not isinstance(found, Opened)
+                if isinstance(found, Opened):
+                    return await then(found)
             await self._prepare(found)
 
-    async def _carry_out(self, opened: Opened) -> RunResult:
+    async def _checked(self, opened: Opened) -> tuple[Opened, Changes]:
+        """Raises what must not go on, with nothing written."""
         self._run_id = opened.journal.run_id
         drifted: Changes = {}
         if opened.mode == "resume":
             refuse_unpriced(self._order.agent.model, self._limits(opened))
             drifted = self._check_drift(opened)
+        return opened, drifted
+
+    async def _carry_out(self, opened: Opened) -> RunResult:
+        _, drifted = await self._checked(opened)
         return await self._replay(opened) if opened.mode == "replay" else await self._execute(opened, drifted)
 
     async def _deleted_on_success(self, result: RunResult) -> RunResult:

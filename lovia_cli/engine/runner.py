@@ -12,11 +12,12 @@ from lovia_cli.engine.finalizing import finalize_run
 from lovia_cli.engine.inputs import Input
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
+from lovia_cli.engine.preview import Preview, preview
 from lovia_cli.errors import ConflictError, RunNotFoundError
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
 
-__all__ = ["CheckpointOptions", "RunOptions", "RunResult", "Runner", "StopSwitch"]
+__all__ = ["CheckpointOptions", "Preview", "RunOptions", "RunResult", "Runner", "StopSwitch"]
 
 _CANCEL_POLL_SECONDS = 0.1
 
@@ -68,8 +69,15 @@ class Runner:
 
         What refuses the order before the run goes on is raised here too.
         """
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        return await Execution(RunOrder(agent=agent, input=input, **given)).go()
+        return await Execution(_order(agent, input, options)).go()
+
+    @staticmethod
+    async def preview(agent: Agent, input: Input = "", **options: Unpack[RunOptions]) -> Preview:
+        """What `run` would do with the same arguments; raises what would refuse them.
+
+        Nothing is written, no lease is taken, no model is asked, no tool runs.
+        """
+        return await preview(_order(agent, input, options))
 
     @staticmethod
     async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:
@@ -97,3 +105,8 @@ class Runner:
             f"run {run_id!r} is still executed by process {owner.pid} on {owner.host} after {wait:g} s",
             hint="it was asked to stop; look again, or stop that process",
         )
+
+
+def _order(agent: Agent, input: Input, options: RunOptions) -> RunOrder:
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    return RunOrder(agent=agent, input=input, **given)

@@ -79,6 +79,11 @@ class ProviderModel(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"
 
+    async def check(self) -> None:
+        """Raise what would keep it from being asked at all: no key, no SDK. Asks nobody."""
+        self.endpoint.key()
+        await load_sdk(self.sdk, self.sdk)
+
     async def aclose(self) -> None:
         """Close the connections now. They are closed with the event loop in any case."""
         await self._client.close()

@@ -7,15 +7,21 @@ import io
 import os
 import select
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lovia_cli.render.terminal import safe
+
+if TYPE_CHECKING:
+    from lovia_cli.render.progress import Progress
+
+Data = bytes
 
 
 class Out:
     """A stream to the outside. A reader that has gone is no error: what follows is dropped.
 
-    Any other failure to write is kept in ``failure``, for the exit code.
+    Any other failure to write is kept in ``failure``, for the exit code. ``progress``, when set, is the line that
+    stands where this writes.
     """
 
     def __init__(self, fd: int, encoding: str) -> None:
@@ -23,6 +29,7 @@ class Out:
         self.encoding = encoding
         self.failure: OSError | None = None
         self._gone = False
+        self.progress: Progress | None = None
         self.is_terminal = os.isatty(fd)
 
     def text(self, text: str) -> None:
@@ -31,6 +38,14 @@ class Out:
 
     def bytes(self, data: bytes) -> None:
         """Write bytes at once: there is no buffer that a crash could lose."""
+        if self.progress is None:
+            self.raw(data)
+        else:
+            with self.progress.writing(data):
+                self.raw(data)
+
+    def raw(self, data: Data) -> None:
+        """Write bytes, whatever stands on the terminal."""
         view = memoryview(data)
         while view and not self._gone:
             try:
@@ -76,8 +91,20 @@ class Streams:
         _flush()
         self.out.fd, self.err.fd = os.dup(1), os.dup(2)
         os.dup2(2, 1)
-        sys.stdout = _printer(self.err.encoding)
+        sys.stdout = _printer(self.err)
         sys.stderr = sys.stdout
+
+
+class _Raw(io.FileIO):
+    """File descriptor 2, written to as everything of ours is."""
+
+    def __init__(self, err: Out) -> None:
+        super().__init__(2, "w", closefd=False)
+        self._err = err
+
+    def write(self, data: Any) -> int:
+        self._err.bytes(bytes(data))
+        return len(data)
 
 
 class _Printer(io.TextIOWrapper):
@@ -88,9 +115,8 @@ class _Printer(io.TextIOWrapper):
         return len(text)
 
 
-def _printer(encoding: str) -> Any:
-    raw = io.FileIO(2, "w", closefd=False)
-    return _Printer(io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=True)
+def _printer(err: Out) -> Any:
+    return _Printer(io.BufferedWriter(_Raw(err)), encoding=err.encoding, errors="backslashreplace", line_buffering=True)
 
 
 def _open_missing() -> None:

@@ -49,6 +49,10 @@ class View:
         if self._data:
             self._data.event(event)
 
+    def note(self, text: str) -> None:
+        """A line for the person at the terminal."""
+        self._live.note(text)
+
     def finish(self, answer: Answer) -> None:
         """What came of it: the data or the text to stdout, what a person should know to stderr."""
         if self._data:

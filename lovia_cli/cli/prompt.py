@@ -1,0 +1,54 @@
+"""Reading what a person types at a terminal, message by message."""
+
+from __future__ import annotations
+
+import io
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lovia_cli.render.streams import Out
+
+_PASTE_SECONDS = 0.03
+"""Lines that follow each other faster than this are one message: pasted, or typed while something ran."""
+
+
+class Prompt:
+    """Asks on ``err``, with line editing and this conversation's lines to go back to where there is readline.
+
+    Nothing is kept when it is over. What is pasted is one message, however many lines it has.
+    """
+
+    def __init__(self, err: Out) -> None:
+        self._err = err
+        try:
+            import readline
+        except ImportError:
+            return
+        readline.parse_and_bind("set enable-bracketed-paste on")
+
+    def read(self, prompt: str) -> str | None:
+        """The next message, without its last newline; None at the end (Ctrl-D). Ctrl-C is a KeyboardInterrupt."""
+        with _shown_on_stderr(self._err.encoding):
+            try:
+                lines = [input(prompt)]
+            except (EOFError, OSError):
+                return None
+            while select.select([0], [], [], _PASTE_SECONDS)[0]:
+                try:
+                    lines.append(input(""))
+                except (EOFError, OSError):
+                    break
+        return "\n".join(lines)
+
+
+@contextmanager
+def _shown_on_stderr(encoding: str) -> Iterator[None]:
+    """`input` edits lines only where stdout is file descriptor 1, which is our stderr by now (`Streams.take`)."""
+    before = sys.stdout
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding=encoding, errors="backslashreplace")
+    try:
+        yield
+    finally:
+        sys.stdout = before
