@@ -14,6 +14,7 @@ from lovia_cli.cli.options import Call
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores
 from stores.entries import InputEntry
+from stores.records import Status
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import IfRunExists
@@ -89,6 +90,35 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
         agent=agent.name,
         go_on=await command_that_goes_on(result, stores),
         next=await command_after(result, stores),
+    )
+
+
+async def is_answered(stores: Stores, job: Job) -> bool:
+    """True when the job's run is completed, and asking for it again means its stored answer (R4)."""
+    if job.run_id is None or job.if_run_exists not in ("resume", "resume_only"):
+        return False
+    info = await stores.runs.info(job.run_id)
+    return info is not None and info.status == Status.COMPLETED
+
+
+async def replay(call: Call, stores: Stores, job: Job) -> RunAnswer:
+    """The stored answer of a completed run, without its agent: that may have changed, or be gone (R6, Z6)."""
+    from lovia_cli.cli.resuming import command_after
+    from lovia_cli.engine.options import CheckpointOptions
+    from lovia_cli.engine.runner import Runner
+
+    assert job.run_id is not None
+    result = await Runner.replay(
+        job.run_id,
+        job.said(job.input),
+        checkpointer=stores.runs,
+        checkpoint=CheckpointOptions(stores.runs, job.run_id, delete_on_success=job.delete_on_success),
+        session=stores.sessions,
+        session_id=job.session_id,
+        on_event=call.watch,
+    )
+    return RunAnswer(
+        store=str(stores.location), result=result, agent=result.final_agent, next=await command_after(result, stores)
     )
 
 

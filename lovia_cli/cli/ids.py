@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
+from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
 from stores.ids import check_id
 from stores.protocols import KeptHistories
@@ -21,11 +21,12 @@ class Meant:
     run_id: str
     session_id: str | None
     config: Any
+    is_completed: bool = True
 
     @staticmethod
     def of(info: RunInfo) -> Meant:
         info = _readable(info)
-        return Meant(info.run_id, info.session_id, info.config)
+        return Meant(info.run_id, info.session_id, info.config, info.status == Status.COMPLETED)
 
 
 @dataclass(slots=True, frozen=True)
@@ -150,6 +151,11 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
     if not session.segments:
         raise RunNotFoundError(f"session {name!r} has no run", hint="start one: lovia run --session SESSION TEXT")
     last = session.segments[-1]
+    if last.truncated:
+        raise ConflictError(
+            f"the last run of session {name!r} was cut short by a rewind, and cannot go on",
+            hint="start another: lovia run --session SESSION TEXT",
+        )
     info, run = await stores.runs.info(last.run_id), last.meta.get("run")
     return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from lovia_cli.cli.execute import (
     limits_given,
     model_given,
     parts_given,
+    replay,
     timeout_given,
     variables_given,
 )
@@ -86,6 +88,8 @@ async def _go(call: Call, job: Job, name: str | None, agent: str | None) -> Answ
     stores = open_stores(call.settings.store)
     meant = await run_meant(stores, name)
     call.executes(meant.run_id, meant.session_id)
+    if meant.is_completed and job.steer is None:
+        return await replay(call, stores, replace(job, run_id=meant.run_id, session_id=meant.session_id))
     saved = Saved.of(meant.config)
     file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name or meant.run_id)}")
     job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"

@@ -27,9 +27,11 @@ from lovia_cli.cli.execute import (
     Variables,
     carry_out,
     drift_given,
+    is_answered,
     limits_given,
     model_given,
     parts_given,
+    replay,
     timeout_given,
     variables_given,
 )
@@ -124,6 +126,8 @@ async def _go(call: Call, job: Job, agent_file: str | None, then: Then) -> Answe
     stores = open_stores(call.settings.store)
     if not stores.location.exists:
         _refuse_where_nothing_is(job)
+    if then is carry_out and await is_answered(stores, job):
+        return await replay(call, stores, job)
     fresh = job.if_run_exists == "restart"
     own, last = await saved_for_run(stores, None if fresh else job.run_id, job.session_id)
     file = find_agent(agent_file, last, stores, call.environ)

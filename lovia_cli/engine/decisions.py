@@ -109,6 +109,14 @@ def refuse_input_when_completed(stored: RunSnapshot) -> None:
     raise ConflictError(f"run {stored.run_id!r} is completed and takes no more input", hint=hint)
 
 
+def refuse_replay(stored: RunSnapshot) -> None:
+    """Only a completed run has an answer to give again."""
+    raise ConflictError(
+        f"run {stored.run_id!r} is {stored.status} and has no answer yet",
+        hint=f"go on with it: lovia resume {as_words(stored.run_id)}",
+    )
+
+
 def choose(runs: list[RunInfo]) -> RunInfo | None:
     """The unfinished run that the session's next input goes to: the one updated last (K6), if there is one."""
     for run in runs:

@@ -212,15 +212,21 @@ class Execution:
             "run.started",
             session_id=head.session_id,
             agent=head.agent,
-            model=self._order.agent.model.id,
+            model=self._model(opened),
             resumed=opened.mode == "resume",
             replayed=replayed,
             steps=head.steps,
             input_ignored=opened.input_ignored,
         )
 
+    def _model(self, opened: Opened) -> str:
+        """The model that is asked, or that was, when nothing is asked any more."""
+        if opened.mode == "replay":
+            return str((opened.journal.head.fingerprint or {}).get("model") or "")
+        return self._order.agent.model.id
+
     def _finished(self, opened: Opened, error: LoviaError | None, *, replayed: bool = False) -> RunResult:
-        result = result_of(opened.journal.snapshot(), opened.conversation.entries(), self._order.agent.model.id)
+        result = result_of(opened.journal.snapshot(), opened.conversation.entries(), self._model(opened))
         result.replayed = replayed
         result.resumed = opened.mode == "resume"
         result.input_ignored = opened.input_ignored

@@ -105,6 +105,8 @@ def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: 
     """Continue or replay under a run id: the input is ignored (R5), a steering one is queued (K2)."""
     decisions.refuse_delete_without_session(order, conversation)
     done = stored.status == Status.COMPLETED
+    if order.replay_only and not done:
+        decisions.refuse_replay(stored)
     if order.steer and done:
         decisions.refuse_input_when_completed(stored)
     return Opened(

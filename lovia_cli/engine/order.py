@@ -37,6 +37,7 @@ class RunOrder:
     timeout: float | None = None
     config: dict[str, JSON] = field(default_factory=dict)
     on_drift: str | None = None
+    replay_only: bool = False
     on_event: Sink = unheard
     stop: StopSwitch = field(default_factory=StopSwitch)
 

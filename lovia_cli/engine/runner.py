@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, Literal, TypedDict, Unpack
 
 from lovia_cli.agent import Agent
@@ -13,7 +14,8 @@ from lovia_cli.engine.inputs import Input
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.preview import Preview, preview
-from lovia_cli.errors import ConflictError, RunNotFoundError
+from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
+from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
 
@@ -51,6 +53,15 @@ class RunOptions(TypedDict, total=False):
     stop: StopSwitch | None
 
 
+class NoModel:
+    """The model of a replay: nobody asks it."""
+
+    id = ""
+
+    def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        raise ProviderError(f"run {request.run_id!r} was only to be replayed")
+
+
 class Runner:
     """Runs agents. All methods are static: what a run is lives in the stores."""
 
@@ -78,6 +89,19 @@ class Runner:
         Nothing is written, no lease is taken, no model is asked, no tool runs.
         """
         return await preview(_order(agent, input, options))
+
+    @staticmethod
+    async def replay(
+        run_id: str, input: Input = "", *, checkpointer: Checkpointer, **options: Unpack[RunOptions]
+    ) -> RunResult:
+        """The stored result of a completed run again (R6), without its agent, which may be gone by now.
+
+        Raises `RunNotFoundError`, and `ConflictError` for a run that is not completed.
+        """
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        given["checkpoint"] = given.get("checkpoint") or CheckpointOptions(checkpointer, run_id, "resume_only")
+        order = RunOrder(agent=Agent(name="", model=NoModel()), input=input, replay_only=True, **given)
+        return await Execution(order).go()
 
     @staticmethod
     async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:

@@ -114,3 +114,26 @@ def test_r7_delete_on_success_leaves_the_session_only(lovia: Lovia) -> None:
     again = lovia("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1", "--json").json
     assert (again["replayed"], again["output"]) == (True, "hi")
     assert lovia("run", "agent.yaml", "go", "--delete-on-success").code == 2
+
+
+def test_c35_z6_a_completed_run_is_replayed_though_its_agent_file_is_gone_or_broken(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    lovia("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1")
+    lovia.write("agent.yaml", "nonsense: true")
+    assert lovia("run", "agent.yaml", "go", "--run-id", "r1").out == "hi\n"
+    (lovia.folder / "agent.yaml").unlink()
+    ran = lovia("resume", "r1", "--json")
+    assert (ran.code, ran.json["output"], ran.json["replayed"], ran.json["model"]) == (
+        0, "hi", True, "scripted:agent-script.yaml",
+    )  # fmt: skip
+    assert lovia("resume", "u1").out == "hi\n"
+
+
+def test_z8_an_unfinished_run_whose_agent_file_is_gone_names_the_option(lovia: Lovia) -> None:
+    lovia.agent([call("hi"), {"text": "ok"}], tools=HI)
+    lovia("run", "agent.yaml", "go", "--run-id", "r1", "--max-steps", "1")
+    (lovia.folder / "agent.yaml").rename(lovia.folder / "moved.yaml")
+    refused = lovia("resume", "r1", "--max-steps", "5")
+    assert refused.code == 3
+    assert "lovia resume --agent FILE r1" in refused.err
+    assert lovia("resume", "r1", "--agent", "moved.yaml", "--max-steps", "5").out == "ok\n"
