@@ -1,14 +1,21 @@
-"""The ids that a store knows, read from refs alone: for a shell that completes them, so fast and never an error."""
+"""The ids that a store knows, read from refs alone: for a shell that completes them, so fast and never an error.
+
+It needs nothing but the standard library. An id counts when its file's name proves it; whether the record behind it
+is whole is for those to see who use it.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stores.errors import LoviaError
-from stores.file.refs import parse_ref
-from stores.file.root import Root
-from stores.file.segments import SESSION, parse_session
+from stores.file.disk import Folder
+from stores.file.names import name_of
+
+_DELETED = "deleted"  # as in stores.file.refs, which would load an event loop
 
 
 class KnownIds(NamedTuple):
@@ -20,41 +27,30 @@ class KnownIds(NamedTuple):
 
 def known_ids(path: str | Path) -> KnownIds:
     """What the store at ``path`` knows; what cannot be read is left out. A session exists once a run is in it."""
-    root = Root(path)
-    runs, sessions = _runs(root), _sessions(root)
-    return KnownIds(list(runs), list(dict.fromkeys([*sessions, *filter(None, runs.values())])))
+    runs = [ref for ref in _documents(f"{path}/runs") if ref.get("status") != _DELETED]
+    logs = [log for log in _documents(f"{path}/sessions", "/session") if not log.get("cleared")]
+    sessions = [*(log["id"] for log in logs), *(ref["session"] for ref in runs if isinstance(ref.get("session"), str))]
+    return KnownIds([ref["id"] for ref in runs], list(dict.fromkeys(sessions)))
 
 
-def _runs(root: Root) -> dict[str, str | None]:
-    """Each run's id, and its session's."""
-    found: dict[str, str | None] = {}
+def _documents(path: str, inside: str = "") -> Iterator[dict[str, Any]]:
+    """The documents ``NAME.json`` of a folder, or those ``inside`` its folders ``NAME``, that have their name's id."""
     try:
-        with root.open_folder("runs") as folder:
-            for name in folder.records() if folder else ():
-                try:
-                    data = folder.read(f"{name}.json") if folder else None
-                    ref = parse_ref(data, name, name) if data else None
-                except LoviaError:
-                    continue
-                if ref and not ref.is_deleted:
-                    found[ref.run_id] = ref.session_id
+        folder = Folder.open(path)
+        if folder is None:
+            return
+        with folder:
+            for name in sorted(folder.names()) if inside else folder.records():
+                document = _read(folder, f"{name}{inside}.json")
+                if isinstance(document.get("id"), str) and name_of(document["id"]) == name:
+                    yield document
     except LoviaError:
+        return
+
+
+def _read(folder: Folder, file: str) -> dict[str, Any]:
+    try:
+        found = json.loads(folder.read(file) or b"{}")
+    except (LoviaError, ValueError, RecursionError):
         return {}
-    return found
-
-
-def _sessions(root: Root) -> list[str]:
-    found: list[str] = []
-    try:
-        with root.open_folder("sessions") as folder:
-            for name in folder.names() if folder else ():
-                try:
-                    data = folder.read(f"{name}/{SESSION}") if folder else None
-                    fields = parse_session(data, name) if data else None
-                except LoviaError:
-                    continue
-                if fields and not fields.get("cleared"):
-                    found.append(fields["id"])
-    except LoviaError:
-        return []
-    return found
+    return found if isinstance(found, dict) else {}

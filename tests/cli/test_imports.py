@@ -24,7 +24,7 @@ RUNS = WRITES | CHECKS
 TABLE = [
     (set(), ["__complete", "bash", "lovia sh", " :="]),
     (set(), ["__complete", "bash", "lovia show --ca", " :="]),
-    ({"asyncio", "orjson"}, ["__complete", "bash", "lovia show ", " :="]),
+    (set(), ["__complete", "bash", "lovia show ", " :="]),
     (PARSER, ["--version"]),
     (PARSER, ["completion", "bash"]),
     (PARSER, ["nosuch"]),
@@ -43,7 +43,7 @@ TABLE = [
     (CHECKS, ["validate", "agent.yaml"]),
     (RUNS, ["run", "agent.yaml", "go"]),
     (RUNS, ["run", "agent.yaml", "go", "--json"]),
-    (RUNS, ["resume", "r1"]),
+    (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
 ]
 
 
