@@ -1,0 +1,211 @@
+"""``lovia rm`` and ``lovia prune``: what goes, what stays, and what is asked before."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.lovia import SCRIPT, Lovia, call, shell_tool
+
+
+def runs(lovia: Lovia) -> list[str]:
+    return sorted(run["run_id"] for run in lovia("history", "--json").json["runs"])
+
+
+def sessions(lovia: Lovia) -> list[str]:
+    return sorted(session["session_id"] for session in lovia("history", "--json").json["sessions"])
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Session u1 with runs r1 and r2 and the unfinished r3; r4 of no session, and r5 unfinished of none."""
+    lovia = Lovia(tmp_path_factory.mktemp("full"))
+    lovia.agent([{"text": "hi"}])
+    for run_id in ("r1", "r2"):
+        lovia("run", "agent.yaml", "go", "--run-id", run_id, "-s", "u1")
+    lovia("run", "agent.yaml", "go", "--run-id", "r4")
+    lovia.agent([call("hi"), {"text": "ok"}], tools="tools:\n" + shell_tool("hi", "echo hi"))
+    lovia("run", "agent.yaml", "go", "--run-id", "r3", "-s", "u1", "--max-steps", "1")
+    lovia("run", "agent.yaml", "go", "--run-id", "r5", "--max-steps", "1")
+    return lovia.folder
+
+
+@pytest.fixture
+def full(template: Path, tmp_path: Path) -> Lovia:
+    """A copy of that."""
+    return Lovia(Path(shutil.copytree(template, tmp_path / "copy")))
+
+
+def test_rm_of_a_run_of_no_session(full: Lovia) -> None:
+    done = full("rm", "r4", "-y")
+    assert (done.code, done.out, done.err) == (0, "deleted run r4\n", "")
+    assert runs(full) == ["r1", "r2", "r3", "r5"]
+    assert full("rm", "r4", "-y").code == 5
+    assert full("doctor").out.startswith("nothing is wrong")
+
+
+def test_rm_of_an_unfinished_run_says_so(full: Lovia) -> None:
+    assert full("rm", "r5", "-y").out == "deleted run r5, which was unfinished (interrupted)\n"
+    assert full("resume", "r5").code == 5
+
+
+def test_rm_of_a_run_leaves_its_part_of_the_session(full: Lovia) -> None:
+    assert full("rm", "r1", "-y").out == "deleted run r1\nits part of session u1 stays\n"
+    assert [segment["run_id"] for segment in full("history", "u1", "--json").json["segments"]] == ["r1", "r2"]
+    again = full("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1", "--json").json
+    assert (again["replayed"], again["error"]) == (True, None)
+
+
+def test_rm_keeps_the_history_when_told_to(full: Lovia) -> None:
+    done = full("rm", "r4", "--keep-history", "-y", "--json").json
+    assert done == {
+        "v": 1,
+        "exit_code": 0,
+        "store": str(full.folder / ".lovia"),
+        "run_id": "r4",
+        "session_id": None,
+        "deleted": ["r4"],
+    }
+    assert len(full("history", "r4", "--json").json["saves"]) == 3
+    assert full("rm", "r4", "--keep-history", "-y").code == 5
+    assert full("rm", "r4", "-y").out == "deleted the history of run r4\n"
+    assert full("history", "r4").code == 5
+
+
+def test_rm_of_a_session_takes_all_its_runs_and_names_the_unfinished(full: Lovia) -> None:
+    assert full("rm", "u1", "-y").out.splitlines() == [
+        "deleted session u1 with runs r1, r2, r3",
+        "run r3 (interrupted) was unfinished",
+    ]
+    assert (runs(full), sessions(full)) == (["r4", "r5"], [])
+    assert full("history", "u1").code == 5
+    assert full("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1", "--json").json["replayed"] is False
+    assert full("doctor").code == 0
+
+
+def test_rm_of_a_session_goes_on_after_a_kill_between_its_checkpoints(full: Lovia) -> None:
+    full("rm", "r1", "-y")
+    assert full("rm", "session:u1", "-y").code == 0
+    assert (runs(full), sessions(full)) == (["r4", "r5"], [])
+
+
+def test_rm_removes_the_archived_outputs_of_what_is_gone(lovia: Lovia) -> None:
+    big = "yes rain | head -n 1000"
+    lovia.agent([call("big"), {"text": "ok"}], tools="tools:\n" + shell_tool("big", big))
+    for run_id in ("r1", "r2"):
+        lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", run_id)
+    assert lovia("trim", "u1", "--keep-runs", "0", "-y", "--json").json["trimmed"] == 2
+    results = lovia.folder / ".lovia" / "results"
+    assert len(list(results.rglob("*.json"))) == 2
+    lovia("rm", "r1", "-y")
+    assert len(list(results.rglob("*.json"))) == 2, "the session can still recall it"
+    lovia("rewind", "u1", "--last-run", "-y")
+    assert len(list(results.rglob("*.json"))) == 1
+    lovia("rm", "u1", "-y")
+    assert list(results.iterdir()) == []
+
+
+def test_h_an_id_that_names_both_is_an_error(full: Lovia) -> None:
+    full("run", "agent.yaml", "go", "--run-id", "u1", "--max-steps", "1")
+    before = full.store_bytes()
+    assert full("rm", "u1", "-y").code == 2
+    assert full.store_bytes() == before
+    assert full("rm", "run:u1", "-y").code == 0
+    assert sessions(full) == ["u1"]
+
+
+@pytest.mark.parametrize("argv", [["rm", "r4"], ["rm", "u1"], ["prune", "--older-than", "0s"]])
+def test_without_a_terminal_it_needs_yes(full: Lovia, argv: list[str]) -> None:
+    before = full.store_bytes()
+    done = full(*argv, stdin=b"y\n")
+    assert (done.code, done.out) == (2, "")
+    assert "hint: add --yes" in done.err
+    assert full.store_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "left"), [(b"y\n", 0, 4), (b"Yes\n", 0, 4), (b"n\n", 0, 5), (b"\n", 0, 5), (b"\x04", 0, 5)]
+)
+def test_at_a_terminal_it_asks(full: Lovia, typed: bytes, code: int, left: int) -> None:
+    seen, ended = at_a_terminal(full, ["rm", "r4"], typed)
+    assert b"Delete run r4 (completed)? [y/N] " in seen
+    assert (b"deleted run r4" in seen, b"nothing was changed" in seen) == (left == 4, left == 5)
+    assert (ended, len(runs(full))) == (code, left)
+
+
+def at_a_terminal(lovia: Lovia, argv: list[str], typed: bytes) -> tuple[bytes, int]:
+    """What the script shows on a terminal of its own, where this is typed, and its exit code."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(lovia.folder)
+        os.execve(SCRIPT, [str(SCRIPT), *argv], lovia.env)
+    seen = b""
+    while b"[y/N]" not in seen:
+        seen += os.read(fd, 1024)
+    os.write(fd, typed)
+    try:
+        while data := os.read(fd, 1024):
+            seen += data
+    except OSError:
+        pass  # how Linux tells that the other end is closed
+    os.close(fd)
+    return seen, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_prune_removes_finished_runs_only(full: Lovia) -> None:
+    done = full("prune", "--older-than", "0s", "-y")
+    assert done.out.splitlines()[0] == "removed 3 finished runs"
+    assert (runs(full), sessions(full)) == (["r3", "r5"], ["u1"])
+    assert [segment["run_id"] for segment in full("history", "u1", "--json").json["segments"]] == ["r1", "r2"]
+    assert full("prune", "--older-than", "0s", "-y").out == "removed 0 finished runs\n"
+
+
+def test_prune_leaves_what_is_younger(full: Lovia) -> None:
+    before = full.store_bytes()
+    for age in ("1d", "30d", "8w", "999999999w", "12h", "60m", "3600s"):
+        assert full("prune", "--older-than", age, "-y", "--json").json["runs"] == []
+    assert full.store_bytes() == before
+
+
+def test_prune_removes_histories_that_were_kept(full: Lovia) -> None:
+    full("rm", "r4", "--keep-history", "-y")
+    full("rm", "r5", "--keep-history", "-y")
+    dry = full("prune", "--older-than", "0s", "--dry-run", "--json").json
+    assert (dry["runs"], dry["histories"], dry["dry_run"]) == (["r2", "r1"], ["r5", "r4"], True)
+    done = full("prune", "--older-than", "0s", "--status", "deleted", "-y", "--json").json
+    assert (done["runs"], done["histories"]) == ([], ["r5", "r4"])
+    done = full("prune", "--older-than", "0s", "--status", "completed", "-y", "--json").json
+    assert (done["runs"], done["histories"]) == (["r2", "r1"], [])
+    assert full("doctor").code == 0
+
+
+def test_prune_leaves_a_finished_run_that_is_not_in_its_session(full: Lovia) -> None:
+    """What a crash between the run's end and its append leaves: the next run of the session heals it (R7)."""
+    for segment in Path(full.folder / ".lovia" / "sessions").rglob("0*.json"):
+        segment.unlink()
+    for file in Path(full.folder / ".lovia" / "sessions").rglob("session.json"):
+        file.unlink()
+    assert full("prune", "--older-than", "0s", "-y", "--json").json["runs"] == ["r4"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--older-than", "30"], "is no duration"),
+        (["--older-than", "-1d"], "is no duration"),
+        (["--older-than", "1.5d"], "is no duration"),
+        (["--older-than", "1d", "--status", "failed"], "runs that are failed are unfinished, and never pruned"),
+        (["--older-than", "1d", "--status", "done"], "no status 'done'"),
+        ([], "missing option"),
+    ],
+)
+def test_prune_refuses_what_makes_no_sense(full: Lovia, options: list[str], told: str) -> None:
+    before = full.store_bytes()
+    done = full("prune", *options, "-y")
+    assert done.code == 2
+    assert told in done.err
+    assert full.store_bytes() == before
