@@ -124,7 +124,10 @@ def test_a_named_store_is_in_the_next_command(lovia: Lovia) -> None:
 
 @pytest.mark.parametrize(
     ("template", "what"),
-    [("team", "the template 'team' is not there yet in this version of lovia"), ("tems", "there is no template 'tems'")],
+    [
+        ("team", "the template 'team' is not there yet in this version of lovia"),
+        ("tems", "there is no template 'tems'"),
+    ],
 )
 def test_a_template_that_is_not_there(lovia: Lovia, template: str, what: str) -> None:
     ran = lovia("init", "shop", "--template", template)
