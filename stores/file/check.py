@@ -13,19 +13,21 @@ from pathlib import Path
 
 from stores import codec
 from stores.errors import RunLockedError, StoreError, StoreVersionError
+from stores.file.check_results import problems_of_results
 from stores.file.check_run import DataFolder, problems_of_orphan, problems_of_run, read_fields, survey
 from stores.file.check_session import problems_of_session
 from stores.file.disk import TEMP
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.quarantine import Problem, set_aside
+from stores.file.results import RESULTS
 from stores.file.root import IGNORE, STORE, Root
 from stores.findings import Finding
 from stores.oslock import Lock
 
 __all__ = ["Finding", "check", "repair"]
 
-PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", "results", "locks", "cancel", "quarantine"})
+PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", RESULTS, "locks", "cancel", "quarantine"})
 ROUNDS = 10
 """How often one record is mended before the doctor gives up on it: each round can bring the next damage to light."""
 
@@ -172,7 +174,11 @@ def _units(root: Root) -> Iterator[Unit]:
     with root.open_folder("sessions") as sessions:
         session_names = sorted(sessions.names()) if sessions else []
     for name in session_names:
-        yield Unit(root.part("sessions", name), _session(root, name), _session_lock(root, name))
+        yield Unit(root.part("sessions", name), _session(root, name), _lock(root, SESSIONS, name))
+    with root.open_folder(RESULTS) as results:
+        archived = sorted(results.names()) if results else []
+    for name in archived:
+        yield Unit(root.part(RESULTS, name), _results(root, name), _lock(root, ("locks", RESULTS), name))
 
 
 def _run(root: Root, name: str, folders: dict[str, DataFolder]) -> Callable[[], list[Problem]]:
@@ -196,9 +202,13 @@ def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
     return lambda: RunLock(root, run_id)
 
 
-def _session_lock(root: Root, name: str) -> Callable[[], Lock]:
+def _results(root: Root, name: str) -> Callable[[], list[Problem]]:
+    return lambda: problems_of_results(root, name)
+
+
+def _lock(root: Root, place: tuple[str, ...], name: str) -> Callable[[], Lock]:
     def lock() -> Lock:
-        with root.make_folder(*SESSIONS) as folder:
+        with root.make_folder(*place) as folder:
             return lock_of(folder.path, name)
 
     return lock

@@ -54,16 +54,26 @@ def _file(reference: ResultRef) -> str:
 
 
 def _read(folder: Folder, reference: ResultRef) -> str | None:
-    """The output in that file, checked both ways; None when there is none."""
-    data = folder.read(_file(reference))
+    """The output under that reference; None when there is none."""
+    found = read_result(folder, _file(reference))
+    if found is not None and found[0] != reference:
+        raise StoreDamagedError(_ANOTHER, where=folder.where(_file(reference)))
+    return found[1] if found else None
+
+
+def read_result(folder: Folder, file: str) -> tuple[ResultRef, str] | None:
+    """Reference and output of the file of that name, checked both ways; None when there is none."""
+    data = folder.read(file)
     if data is None:
         return None
-    where = folder.where(_file(reference))
-    found = codec.decode(data, "result", where=where)
-    if (found.get("id"), found.get("step"), found.get("position")) != (
-        reference.run_id,
-        reference.step,
-        reference.position,
-    ) or not isinstance(found.get("output"), str):
-        raise StoreDamagedError("the file holds another result than its name says", where=where)
-    return str(found["output"])
+    found = codec.decode(data, "result", where=folder.where(file))
+    run_id, step, position, output = (found.get(name) for name in ("id", "step", "position", "output"))
+    if not isinstance(run_id, str) or not isinstance(step, int) or not isinstance(position, int):
+        raise StoreDamagedError("the file lacks a field", where=folder.where(file))
+    reference = ResultRef(run_id, step, position)
+    if not isinstance(output, str) or _file(reference) != file or not folder.path.endswith(f"/{name_of(run_id)}"):
+        raise StoreDamagedError(_ANOTHER, where=folder.where(file))
+    return reference, output
+
+
+_ANOTHER = "the file holds another result than its name says"

@@ -14,7 +14,7 @@ from stores.conformance.samples import call, result, say, text
 from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.file import FileCheckpointer, FileResultStore, FileSession
-from stores.file.check import check
+from stores.file.check import check, repair
 from stores.records import Save, Segment
 from stores.references import ResultRef
 
@@ -242,3 +242,22 @@ async def test_d3_a_damaged_result_names_its_file_and_hurts_no_other(tmp_path: P
     shutil.copy(damaged.with_name("1-2.json"), damaged)
     with pytest.raises(StoreDamagedError, match="another result than its name says"):
         await store.get(ResultRef("r", 1, 1))
+
+
+@pytest.mark.anyio
+async def test_d3_the_doctor_moves_a_damaged_result_aside_and_sweeps_what_a_kill_left(tmp_path: Path) -> None:
+    path = tmp_path / ".lovia"
+    store = FileResultStore(path)
+    for position in (1, 2):
+        await store.put(ResultRef("r", 1, position), "rain")
+    (damaged,) = (path / "results").rglob("1-1.json")
+    damaged.write_bytes(b"{}")
+    damaged.with_name(".0.tmp").write_bytes(b"")
+    assert [(Path(finding.file).name, finding.is_leftover) for finding in check(path)] == [
+        (".0.tmp", True),
+        ("1-1.json", False),
+    ]
+    repair(path)
+    assert check(path) == []
+    assert [await store.get(ResultRef("r", 1, position)) for position in (1, 2)] == [None, "rain"]
+    assert len(list((path / "quarantine").iterdir())) == 1

@@ -1,0 +1,37 @@
+"""What may be wrong with the archived outputs of a run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from stores.errors import StoreError, StoreVersionError
+from stores.file.disk import TEMP
+from stores.file.quarantine import Problem, set_aside
+from stores.file.results import RESULTS, read_result
+from stores.file.root import Root
+
+
+def problems_of_results(root: Root, name: str) -> list[Problem]:
+    """Everything that is wrong with the outputs in the folder of that name."""
+    problems = []
+    with root.open_folder(RESULTS, name) as folder:
+        for entry in sorted(folder.names()) if folder else ():
+            if folder is None:
+                break
+            where = folder.where(entry)
+            if entry.endswith(TEMP):
+                what = "an unfinished write of a process that was killed"
+                problems.append(Problem(where, what, partial(_unlink, root, name, entry), is_leftover=True))
+                continue
+            try:
+                read_result(folder, entry)
+            except StoreVersionError as error:
+                problems.append(Problem(where, error.message))
+            except StoreError as error:
+                problems.append(Problem(where, error.message, partial(set_aside, root, RESULTS, name, entry)))
+    return problems
+
+
+def _unlink(root: Root, name: str, entry: str) -> None:
+    with root.make_folder(RESULTS, name) as folder:
+        folder.unlink(entry)
