@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import bench_peers
 from bench_peers import Peer
 
-import bench_peers
 from stores.entries import AssistantTextEntry, Entry, ToolResultEntry
 from stores.file import FileStore
 from stores.records import Save
