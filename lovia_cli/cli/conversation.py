@@ -59,7 +59,6 @@ class Conversation:
                 self._note("that was not valid text in this locale")
                 continue
             if message is None:
-                self.call.streams.err.text("\n")
                 return self._end(Exit.OK)
             given_up = False
             if (code := self._say(message)) is not None:

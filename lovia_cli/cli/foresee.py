@@ -23,7 +23,7 @@ class _Trial:
 
     job: Job
     agent: Agent
-    agent_file: Path
+    agent_file: Path | None
     stores: Stores
     found: Preview
     talk: bool = False
@@ -31,12 +31,17 @@ class _Trial:
     lines: list[str] = field(default_factory=list)
 
 
-async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path, *, talk: bool = False) -> Answer:
-    """Check agent, variables, model and store, and say which case the job is. Raises what would refuse it."""
-    from lovia_cli.engine.runner import Runner
+async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path | None, *, talk: bool = False) -> Answer:
+    """Check agent, variables, model and store, and say which case the job is. Raises what would refuse it.
 
-    agent = load_agent(agent_file, variables=job.variables, model=job.model)
-    found = await Runner.preview(agent, **order_of(job, stores, agent_file))
+    Without an ``agent_file`` the run is one to be replayed, which takes no agent.
+    """
+    from lovia_cli.agent import Agent
+    from lovia_cli.engine.runner import NoModel, Runner
+
+    replayed = Agent(name="", model=NoModel())
+    agent = load_agent(agent_file, variables=job.variables, model=job.model) if agent_file else replayed
+    found = await Runner.preview(agent, **order_of(job, stores, agent_file or Path()))
     call.run_id, call.session_id = found.run_id, found.session_id
     check_writable(stores.location)
     if found.case != "replay":
@@ -66,12 +71,12 @@ async def _stopped(trial: _Trial) -> Answer:
 
 def _told(trial: _Trial) -> Told:
     found, location = trial.found, trial.stores.location
-    agent, model = f"agent {trial.agent.name} ({trial.agent_file})", trial.agent.model.id
+    agent, model = trial.agent.name, trial.agent.model.id
     lines = [
         _sentence(trial),
         *(f"would end run {run_id} first, as it stands" for run_id in found.finalised),
         *(f"warning: {text}" for text in found.warnings),
-        f"{agent}, model {model}",
+        *([f"agent {agent} ({trial.agent_file}), model {model}"] if trial.agent_file else []),
         f"store {location}" + ("" if location.exists else ", which would be made"),
     ]
     head = found.stored.head if found.stored else None
@@ -88,9 +93,9 @@ def _told(trial: _Trial) -> Told:
         "discards": found.discards,
         "finalizes": found.finalised,
         "warnings": found.warnings,
-        "agent": trial.agent.name,
-        "agent_file": str(trial.agent_file),
-        "model": model,
+        "agent": agent or None,
+        "agent_file": str(trial.agent_file) if trial.agent_file else None,
+        "model": model or None,
         "store": str(location),
         "store_exists": location.exists,
     }

@@ -22,10 +22,12 @@ class Prompt:
 
     def __init__(self, err: Out) -> None:
         self._err = err
+        self._edits = False
         try:
             import readline
         except ImportError:
             return
+        self._edits = True
         readline.parse_and_bind("set enable-bracketed-paste on")
 
     def read(self, prompt: str) -> str | None:
@@ -34,6 +36,7 @@ class Prompt:
             try:
                 lines = [input(prompt)]
             except (EOFError, OSError):
+                self._err.text("" if self._edits else "\n")
                 return None
             while select.select([0], [], [], _PASTE_SECONDS)[0]:
                 try:

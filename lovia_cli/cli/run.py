@@ -126,8 +126,8 @@ async def _go(call: Call, job: Job, agent_file: str | None, then: Then) -> Answe
     stores = open_stores(call.settings.store)
     if not stores.location.exists:
         _refuse_where_nothing_is(job)
-    if then is carry_out and await is_answered(stores, job):
-        return await replay(call, stores, job)
+    if await is_answered(stores, job):
+        return await (replay(call, stores, job) if then is carry_out else foresee(call, stores, job, None))
     fresh = job.if_run_exists == "restart"
     own, last = await saved_for_run(stores, None if fresh else job.run_id, job.session_id)
     file = find_agent(agent_file, last, stores, call.environ)

@@ -33,6 +33,7 @@ class Live:
         self._paint = Paint(settings.color and streams.err.is_terminal)
         self._progress = self._new_progress(settings)
         self._streamed = ""
+        self._cut = self._broken = False
         self._mid_line = False
         self._told: set[str] = set()
         self._run_id = ""
@@ -53,7 +54,7 @@ class Live:
         """Show one event; kinds that nobody needs to see are passed over."""
         self._run_id = event.run_id
         if event.type in ("model.started", "model.retry"):
-            self._streamed = ""
+            self._streamed, self._cut, self._broken = "", False, False
         if event.type == "model.started":
             self._asked_at = event.ts
         elif event.type == "model.finished" and self._verbose:
@@ -94,10 +95,11 @@ class Live:
         if self._out is None or output is None:
             return
         text = output if isinstance(output, str) else _as_text(output)
-        if not self._streamed or self._streamed != text:
+        if self._broken or not text or self._streamed != text:
             self._end_line()
             self._out.text(safe(text))
-        if not text.endswith("\n"):
+            self._mid_line = not text.endswith("\n")
+        if self._mid_line:
             self._out.text("\n")
         self._mid_line = False
 
@@ -117,10 +119,11 @@ class Live:
 
     def _on_notice(self, data: dict[str, Any]) -> None:
         message = str(data.get("message"))
-        if data.get("level") == "warning":
+        if data.get("level") == "warning" and data.get("code") != "continues":
             self._warn(message)
-        elif not self._quiet:
-            self._line(f"note: {safe(message, lines=False)}")
+        elif message not in self._told:
+            self._told.add(message)
+            self.note(message)
 
     def _on_agent_drift(self, data: dict[str, Any]) -> None:
         changes = data.get("changes")
@@ -133,6 +136,7 @@ class Live:
 
     def _on_text_delta(self, data: dict[str, Any]) -> None:
         if self._streaming and self._out is not None and data["text"]:
+            self._broken = self._broken or self._cut
             self._streamed += data["text"]
             self._out.text(safe(data["text"]))
             self._mid_line = not data["text"].endswith("\n")
@@ -200,11 +204,10 @@ class Live:
         self._err.text(text + "\n")
 
     def _end_line(self) -> None:
-        """A line of ours never begins in the middle of the streamed answer."""
+        """A line of ours never begins in the middle of the streamed answer; what goes on after it is broken."""
         if self._mid_line and self._out is not None:
             self._out.text("\n")
-            self._mid_line = False
-            self._streamed = ""
+            self._mid_line, self._cut = False, True
 
 
 def _place(data: dict[str, Any]) -> str:

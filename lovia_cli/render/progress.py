@@ -29,7 +29,7 @@ class Progress:
         self._clock = clock
         self._lock = threading.RLock()
         self._acts: dict[str, tuple[str, float]] = {}
-        self._drawn = False
+        self._drawn = ""
         self._mid_line = False
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -79,13 +79,15 @@ class Progress:
 
     def _draw(self) -> None:
         text = "" if self._mid_line else self.line((self._err.columns or 80) - 1)
+        if text == self._drawn:
+            return
         if text:
             self._err.raw(_ERASE + self._paint.dim(safe(text, lines=False)).encode(self._err.encoding, "replace"))
-            self._drawn = True
+            self._drawn = text
         else:
             self._erase()
 
     def _erase(self) -> None:
         if self._drawn:
             self._err.raw(_ERASE)
-            self._drawn = False
+            self._drawn = ""

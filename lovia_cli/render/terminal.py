@@ -66,13 +66,27 @@ def shortened(text: str, columns: int) -> str:
     line = " ".join(safe(text[: 4 * columns + 4]).split())
     if width(line) <= columns and len(text) <= 4 * columns + 4:
         return line
-    kept, used = [], 0
+    return _taken(line, max(columns - 3, 0)) + "..."
+
+
+def shortened_middle(line: str, columns: int) -> str:
+    """An id of `safe` text in ``columns``: its beginning and its end, which tell ids apart, with ``...`` between."""
+    if width(line) <= columns:
+        return line
+    room = max(columns - 3, 2)
+    head, tail = _taken(line, room - room // 2), _taken(line[::-1], room // 2)[::-1]
+    return f"{head}...{tail}"
+
+
+def _taken(line: str, columns: int) -> str:
+    """As much of the beginning as fits."""
+    kept, used = "", 0
     for char in line:
         used += _columns(char)
-        if used > max(columns - 3, 0):
+        if used > columns:
             break
-        kept.append(char)
-    return "".join(kept) + "..."
+        kept += char
+    return kept
 
 
 class Paint:

@@ -1,19 +1,18 @@
-"""Listings for people: plain columns that stay one record a line, cut to the terminal and never wrapped."""
+"""Listings for people, and the lines of every other answer but a run's."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli import answers
-from lovia_cli.render.terminal import Paint, safe, shortened, width
+from lovia_cli.render.table import Column, table
+from lovia_cli.render.terminal import Paint, safe
+from lovia_cli.render.times import clock, when
 
 if TYPE_CHECKING:
     from lovia_cli.render.streams import Out
     from lovia_cli.settings import Settings
-
-_COLORS = {"completed": "green", "running": "bold", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
 
 def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]:
@@ -28,7 +27,7 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
     elif isinstance(answer, answers.Transcript):
         from lovia_cli.render.transcript import transcript
 
-        yield from transcript(answer, paint, settings.verbose)
+        yield from transcript(answer, paint, settings.verbose, out.columns)
     elif isinstance(answer, answers.Checked):
         yield from _checked(answer, paint)
     elif isinstance(answer, answers.Document):
@@ -37,30 +36,60 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
         yield safe(answer.message)
 
 
+_OVERVIEW = (
+    Column("", 3, 3),
+    Column("ID", 0, 36, is_id=True),
+    Column("STATUS", 0, 11),
+    Column("STEPS", 4, 5),
+    Column("UPDATED", 2, 10),
+    Column("SESSION", 5, 12, is_id=True),
+    Column("AGENT", 6, 8),
+)
+_SAVES = (
+    Column("SAVE"),
+    Column("STEP", 4),
+    Column("TIME", 3, 8),
+    Column("STATUS", 2, 8),
+    Column("WHAT"),
+    Column("ENTRIES", 6, 7),
+    Column("TOKENS", 5, 6),
+)
+_SEGMENTS = (
+    Column("N"),
+    Column("RUN", 0, 36, is_id=True),
+    Column("FINISHED", 1, 10),
+    Column("STEPS", 3, 5),
+    Column("ENTRIES", 6, 7),
+    Column("TOKENS", 5, 6),
+    Column("HOW", 4, 8),
+)
+
+
 def _overview(answer: answers.Overview, paint: Paint, columns: int | None) -> Iterator[str]:
     if not answer.runs and not answer.sessions:
-        yield f"no runs or sessions in {safe(answer.store, lines=False)}"
+        none = "nothing of that kind" if answer.filtered else "no runs or sessions"
+        yield f"{none} in {safe(answer.store, lines=False)}"
         return
-    table = [["", "ID", "STATUS", "STEPS", "UPDATED", "SESSION", "AGENT"]]
-    damage = []
+    rows, damage = [], []
     for row in answer.rows():
         if row["damage"]:
             damage.append(f"{row['kind']} {_id(row)} is damaged: {row['damage']}")
-        table.append(_overview_row(row))
-    yield from _table(table, paint, columns)
+        rows.append(_overview_row(row, columns))
+    yield from table(_OVERVIEW, rows, paint, columns)
     for note in damage:
         yield f"{paint.red('damaged:')} {safe(note, lines=False)}"
     if damage:
         yield "look closer with: lovia doctor"
 
 
-def _overview_row(row: dict[str, Any]) -> list[str]:
+def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
+    updated = when(row["updated_at"], short=columns is not None)
     if row["kind"] == "session":
         status = "damaged" if row["damage"] else _count(row["segments"], "run")
-        return ["session", _id(row), status, "", when(row["updated_at"]), "", ""]
+        return ["session", _id(row), status, "", updated, "", ""]
     status = "damaged" if row["damage"] else _status(row)
     session = row["session_id"]
-    return ["run", _id(row), status, str(row["steps"]), when(row["updated_at"]), _or_dash(session), row["agent"] or "-"]
+    return ["run", _id(row), status, str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
 
 
 def _status(row: dict[str, Any]) -> str:
@@ -76,38 +105,38 @@ def _run_history(answer: answers.RunHistory, paint: Paint, columns: int | None) 
     row = answers.run_row(answer.run)
     session = f", session {safe(row['session_id'], lines=False)}" if row["session_id"] is not None else ""
     yield f"run {paint.bold(_id(row))}: {_status(row)}, agent {safe(row['agent'] or '-', lines=False)}{session}"
-    table = [["SAVE", "STEP", "TIME", "STATUS", "WHAT", "ENTRIES", "TOKENS"]]
+    rows = []
     for save in answer.saves:
-        tokens = _tokens(save.info.get("usage"))
         where = save.info.get("position")
         what = save.event + (f" {save.step}.{where}" if where else "")
-        table.append(
-            [str(save.number), str(save.step), when(save.at), str(save.status), what, str(save.entries), tokens]
-        )
-    yield from _table(table, paint, columns)
+        at = clock(save.at, short=columns is not None)
+        tokens = _tokens(save.info.get("usage"))
+        rows.append([str(save.number), str(save.step), at, str(save.status), what, str(save.entries), tokens])
+    yield from table(_SAVES, rows, paint, columns)
 
 
 def _session_history(answer: answers.SessionHistory, paint: Paint, columns: int | None) -> Iterator[str]:
     yield f"session {paint.bold(safe(answer.session_id, lines=False))}: {_count(len(answer.segments), 'finished run')}"
-    table = [["N", "RUN", "FINISHED", "STEPS", "ENTRIES", "TOKENS", "HOW"]]
+    rows = []
     for number, segment in enumerate(answer.segments, answer.first):
         run, timing = _dict(segment.meta.get("run")), _dict(segment.meta.get("timing"))
-        table.append(
+        rows.append(
             [
                 str(number),
                 segment.run_id,
-                when(timing.get("finished_at")),
+                when(timing.get("finished_at"), short=columns is not None),
                 str(run.get("steps", "-")),
                 str(len(segment.entries)),
                 _tokens(run.get("usage")),
                 "cut by a rewind" if segment.truncated else str(run.get("finish_reason") or "-"),
             ]
         )
-    if answer.segments:
-        yield from _table(table, paint, columns)
+    if rows:
+        yield from table(_SEGMENTS, rows, paint, columns)
     for info in answer.unfinished:
         row = answers.run_row(info)
-        yield f"unfinished: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {when(info.updated_at)}"
+        at = when(info.updated_at, short=columns is not None)
+        yield f"unfinished: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {at}"
 
 
 def _checked(answer: answers.Checked, paint: Paint) -> Iterator[str]:
@@ -120,41 +149,6 @@ def _checked(answer: answers.Checked, paint: Paint) -> Iterator[str]:
             yield f"  {paint.green('done:')} {safe(str(done), lines=False)}"
     if answer.summary:
         yield safe(answer.summary, lines=False)
-
-
-# --- columns ----------------------------------------------------------------------------------------------------------
-
-
-def _table(rows: Sequence[Sequence[str]], paint: Paint, columns: int | None) -> Iterator[str]:
-    """Left-aligned columns, the first row their heads. Cells are made safe here; the widest is cut to the terminal."""
-    cells = [[safe(cell, lines=False) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
-    spare = (columns or 0) - sum(widths) - 2 * (len(widths) - 1)
-    if columns and spare < 0:
-        widest = widths.index(max(widths))
-        widths[widest] = max(8, widths[widest] + spare)
-        for row in cells:
-            if width(row[widest]) > widths[widest]:
-                row[widest] = shortened(row[widest], widths[widest])
-    for index, row in enumerate(cells):
-        padded = [cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)]
-        if index:
-            yield "  ".join(_colored(cell, paint) for cell in padded).rstrip()
-        else:
-            yield paint.dim("  ".join(padded).rstrip())
-
-
-def _colored(cell: str, paint: Paint) -> str:
-    words = cell.split()
-    color = _COLORS.get(words[0]) if words else None
-    return getattr(paint, color)(cell) if color and paint.enabled else cell
-
-
-def when(seconds: float | None) -> str:
-    """A time as it is here, to the second."""
-    if seconds is None:
-        return "-"
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _id(row: dict[str, Any]) -> str:
@@ -177,8 +171,3 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _or_dash(value: str | None) -> str:
     return "-" if value is None else value
-
-
-def indented(text: str, by: str) -> Iterable[str]:
-    """Each line of a text with ``by`` before it; an empty text is one empty line."""
-    return (by + line for line in text.split("\n"))

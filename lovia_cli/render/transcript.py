@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from lovia_cli.cli.answers import Transcript, run_row
 from lovia_cli.render.json import dumps
 from lovia_cli.render.terminal import Paint, safe
-from lovia_cli.render.text import indented
+from lovia_cli.render.wrap import INDENT, wrapped
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
 
 SHOWN_CHARS = 2000
-"""How much of one tool output is shown, unless that call was asked for, or ``-v`` was given."""
+"""How much of one entry a terminal is shown, unless that part was asked for, or ``-v`` was given."""
+MOST_COLUMNS = 120
+"""Longer lines than these are hard to read, however wide the terminal is."""
 
 
-def transcript(answer: Transcript, paint: Paint, verbose: int) -> Iterator[str]:
-    """The lines of a transcript. ``raw`` gives each entry as it is stored."""
+def transcript(answer: Transcript, paint: Paint, verbose: int, columns: int | None) -> Iterator[str]:
+    """The lines of a transcript. ``raw`` gives each entry as it is stored.
+
+    At a terminal (``columns``) lines are broken between words, and long entries are cut; elsewhere nothing is.
+    """
     if answer.raw:
         yield from (dumps(item.as_json()).decode("utf-8") for item in answer.items)
         return
-    limit = SHOWN_CHARS if answer.whole and not verbose else None
+    limit = SHOWN_CHARS if columns is not None and answer.whole and not verbose else None
+    page = _Page(paint, limit, min(columns, MOST_COLUMNS) if columns is not None else None)
     if answer.run is not None:
-        yield from _run(answer, paint, limit)
+        yield from _run(answer, page)
     else:
-        yield from _session(answer, paint, limit)
+        yield from _session(answer, page)
 
 
-def _run(answer: Transcript, paint: Paint, limit: int | None) -> Iterator[str]:
+class _Page(NamedTuple):
+    """How entries are shown; ``limit`` is the most characters of one, ``columns`` the most of a line."""
+
+    paint: Paint
+    limit: int | None
+    columns: int | None
+
+
+def _run(answer: Transcript, page: _Page) -> Iterator[str]:
+    paint = page.paint
     assert answer.run is not None
     row = run_row(answer.run)
     if answer.whole:
@@ -38,34 +54,38 @@ def _run(answer: Transcript, paint: Paint, limit: int | None) -> Iterator[str]:
         if item.entry.step != step:
             step = item.entry.step
             yield paint.dim(f"--- step {step} ---" if step else "--- input ---")
-        yield from _entry(item.entry, "", paint, limit)
+        yield from _entry(item.entry, "", page)
     if answer.whole and answer.error:
         yield f"{paint.red('error:')} {safe(str(answer.error.get('message')), lines=False)}"
 
 
-def _session(answer: Transcript, paint: Paint, limit: int | None) -> Iterator[str]:
+def _session(answer: Transcript, page: _Page) -> Iterator[str]:
     digits = len(str(answer.items[-1].n)) if answer.items else 1
     run_id = None
     for item in answer.items:
         if item.run_id != run_id:
             run_id = item.run_id
-            yield paint.dim(f"--- run {safe(run_id, lines=False)} ---")
-        yield from _entry(item.entry, f"{item.n:>{digits}}  ", paint, limit)
+            yield page.paint.dim(f"--- run {safe(run_id, lines=False)} ---")
+        yield from _entry(item.entry, f"{item.n:>{digits}}  ", page)
 
 
-def _entry(entry: Entry, number: str, paint: Paint, limit: int | None) -> Iterator[str]:
+def _entry(entry: Entry, number: str, page: _Page) -> Iterator[str]:
     """One entry: what it is on the first line, its text below where it has more than one line."""
-    head, text = _head(entry, paint), _text(entry)
-    cut = None if limit is None or len(text) <= limit else len(text) - limit
-    body = safe(text if cut is None else text[:limit]).removesuffix("\n").split("\n")
-    if len(body) == 1:
-        yield f"{number}{head}{body[0]}".rstrip()
-    else:
+    head, text = _head(entry, page.paint), _text(entry)
+    cut = None if page.limit is None or len(text) <= page.limit else len(text) - page.limit
+    body = safe(text if cut is None else text[: page.limit]).removesuffix("\n")
+    indent = " " * len(number) + INDENT
+    if "\n" in body:
         yield f"{number}{head}".rstrip()
-        yield from indented("\n".join(body), " " * len(number) + "    ")
+        yield from wrapped(body, indent, indent, page.columns)
+    else:
+        plain = number + _head(entry, Paint(False))
+        first, *rest = wrapped(body, plain, indent, page.columns)
+        yield (number + head + first[len(plain) :]).rstrip()
+        yield from rest
     if cut is not None:
-        place = f" --call {entry.step}.{entry.position}" if isinstance(entry, ToolResultEntry) else " -v"
-        yield paint.dim(f"{' ' * len(number)}    ... {cut:,} more characters, shown with{place}")
+        place = f"--call {entry.step}.{entry.position}" if isinstance(entry, ToolResultEntry | ToolCallEntry) else "-v"
+        yield page.paint.dim(f"{indent}... {cut:,} more characters, shown with {place}")
 
 
 def _head(entry: Entry, paint: Paint) -> str:

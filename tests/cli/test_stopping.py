@@ -1,12 +1,10 @@
 """A stopped run's last line is the command that resumes it, and that command does so."""
 
 import os
-import pty
 import select
 import signal
-import subprocess
 
-from tests.cli.lovia import SCRIPT, Lovia, call, end, shell_tool, wait_for_file
+from tests.cli.lovia import Lovia, call, end, shell_tool, wait_for_file
 
 LOOK = "tools:\n" + shell_tool("look", "echo x >> n.txt; echo seen")
 
@@ -117,55 +115,3 @@ def test_x13_a_thread_of_a_tool_that_hangs_keeps_nobody_waiting(lovia: Lovia) ->
     )
     lovia.agent([call("leave"), {"text": "ok"}], tools="tools: [./tools.py:leave]")
     assert lovia("run", "agent.yaml", "go").out == "ok\n"
-
-
-# --- at a terminal ----------------------------------------------------------------------------------------------------
-
-
-def at_terminal(lovia: Lovia, *argv: str) -> str:
-    """What a person sees, stdin, stdout and stderr being one terminal."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [SCRIPT, *argv],
-        cwd=lovia.folder,
-        env={**lovia.env, "TERM": "xterm"},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    process.wait(60)
-    os.close(leader)
-    return seen.decode().replace("\r\n", "\n")
-
-
-def test_a_terminal_sees_tools_with_their_time_and_the_answer_once(lovia: Lovia) -> None:
-    lovia.agent([call("look"), {"text": "found it", "chunks": 3}], tools=LOOK)
-    seen = at_terminal(lovia, "run", "agent.yaml", "go", "--run-id", "r1", "--no-color")
-    lines = seen.splitlines()
-    assert lines[:2] == ["run r1", "> 1.1 look {}"]
-    assert lines[2].startswith("< 1.1 look ok 0.")
-    assert lines[2].endswith(" s seen")
-    assert lines[3:] == ["found it", "completed: 2 steps, 1 tool call"]
-
-
-def test_a_terminal_is_shown_no_sequence_but_ours(lovia: Lovia) -> None:
-    lovia.agent([{"text": "a\x1b[2Jb\x9bc", "chunks": 5}])
-    plain = at_terminal(lovia, "run", "agent.yaml", "go", "--no-color")
-    assert "\x1b" not in plain
-    assert "a\\x1b[2Jb\\x9bc\n" in plain
-    assert "\x1b[2m" in at_terminal(lovia, "run", "agent.yaml", "go")
-
-
-def test_no_input_at_a_terminal_is_a_usage_error(lovia: Lovia) -> None:
-    lovia.agent([{"text": "hi"}])
-    assert "no input given" in at_terminal(lovia, "run", "agent.yaml")

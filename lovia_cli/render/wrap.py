@@ -1,0 +1,52 @@
+"""Breaking lines where a terminal would, but between words and with an indent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lovia_cli.render.terminal import width
+
+INDENT = "    "
+
+
+def wrapped(text: str, first: str, indent: str, columns: int | None) -> Iterator[str]:
+    """The lines of safe ``text``, the first after ``first``, the others after ``indent``.
+
+    ``columns`` None is no terminal: no line is broken.
+    """
+    lead = first
+    for line in text.split("\n"):
+        if columns is None or width(lead) + width(line) <= columns:
+            yield (lead + line).rstrip()
+        else:
+            yield from _broken(line, lead, indent, columns)
+        lead = indent
+
+
+def _broken(line: str, lead: str, indent: str, columns: int) -> Iterator[str]:
+    current, used, empty = lead, width(lead), True
+    for word in re.findall(r"\s*\S+|\s+$", line):
+        if not empty and used + width(word) > columns:
+            yield current.rstrip()
+            current, used, empty, word = indent, width(indent), True, word.lstrip()
+        for piece in _pieces(word, columns - used, max(8, columns - width(indent))):
+            if not empty and used + width(piece) > columns:
+                yield current.rstrip()
+                current, used = indent, width(indent)
+            current, used, empty = current + piece, used + width(piece), False
+    yield current.rstrip()
+
+
+def _pieces(word: str, room: int, columns: int) -> Iterator[str]:
+    """A word that is longer than a line, in pieces that fit: the first into ``room``, the others into ``columns``."""
+    if width(word) <= max(room, columns):
+        yield word
+        return
+    piece, size = "", max(room, 8)
+    for char in word:
+        if piece and width(piece + char) > size:
+            yield piece
+            piece, size = "", columns
+        piece += char
+    yield piece

@@ -1,0 +1,87 @@
+"""A terminal with a person at it: what the script shows there, and what is typed in answer."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+
+from tests.cli.lovia import SCRIPT, Lovia
+
+PATIENCE = 60.0
+CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
+_PASTE_MODE = re.compile("\x1b\\[\\?2004[hl]")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that the terminal was sent, line ends as ``\\n``, without what line editing switches on and off."""
+
+    code: int
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines as they stand in the end: what a line took back is gone."""
+        return [line.rsplit("\r\x1b[K", 1)[-1].strip("\r") for line in self.text.split("\n") if line.strip("\r")]
+
+
+def at_terminal(
+    lovia: Lovia,
+    *argv: str,
+    steps: Iterable[tuple[str, str]] = (),
+    columns: int = 80,
+    env: Mapping[str, str] | None = None,
+) -> Seen:
+    """Run the script with stdin, stdout and stderr at one terminal, of which it is the foreground process.
+
+    Each of ``steps`` waits until its first text has been shown since the last step, and then types the second.
+    """
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [SCRIPT, *argv],
+        cwd=lovia.folder,
+        env={**lovia.env, "TERM": "xterm", **(env or {})},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(follower)
+    try:
+        seen = b""
+        for expected, typed in steps:
+            seen += _until(leader, expected.encode())
+            os.write(leader, typed.encode())
+        seen += _until(leader, None)
+    finally:
+        os.close(leader)
+    code = process.wait(PATIENCE)
+    return Seen(code, _PASTE_MODE.sub("", seen.decode()).replace("\r\n", "\n"))
+
+
+def _until(leader: int, expected: bytes | None) -> bytes:
+    """What is shown until ``expected`` is there; None is the end."""
+    seen, end = b"", monotonic() + PATIENCE
+    while expected is None or expected not in seen:
+        if not select.select([leader], [], [], max(0, end - monotonic()))[0]:
+            raise AssertionError(f"{expected!r} was not shown: {seen!r}")
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            piece = b""
+        if not piece:
+            assert expected is None, f"{expected!r} was not shown: {seen!r}"
+            break
+        seen += piece
+    return seen
