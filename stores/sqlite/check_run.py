@@ -125,7 +125,7 @@ def _kept(restored: RunRow) -> str:
 
 
 def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> None:
-    if found.row is None or found.row.is_deleted:
+    if found.row is None:
         return
     try:
         read_line(connection, found.run_id, where=where)
@@ -154,7 +154,4 @@ def mend(connection: Connection, run_id: str, *, where: str) -> None:
         (restored.log, run_id),
     )
     restored.insert(connection)
-    if restored.is_deleted:
-        connection.execute("DELETE FROM lovia_lines WHERE run_id = ?", mine)
-    else:
-        update_line(connection, run_id, found.head, where=where)
+    update_line(connection, run_id, found.head, where=where)

@@ -125,16 +125,20 @@ def read_row(connection: Connection, run_id: str, *, where: str) -> RunRow | Non
 
 
 def read_lines(
-    connection: Connection, *, where: str, run_id: str | None = None, session_id: str | None = None
+    connection: Connection,
+    *,
+    where: str,
+    run_id: str | None = None,
+    session_id: str | None = None,
+    deleted: bool = False,
 ) -> list[RunRow | RunInfo]:
-    """The rows of all runs that are not deleted, with their lines: or of one run, or of one session's open ones.
+    """The rows of all runs with their lines: or of one run, or of a session's open ones, or of the ``deleted`` ones.
 
     A damaged one is given as what a listing says of it.
     """
-    columns = ", ".join(f"r.{name.strip()}" for name in _COLUMNS.split(","))
-    query = (
-        f"SELECT {columns}, l.data, l.sum FROM lovia_runs r LEFT JOIN lovia_lines l USING (run_id) WHERE status != ?"
-    )
+    columns = ", ".join(f"r.{name}" for name in _COLUMNS.split(", "))
+    query = f"SELECT {columns}, l.data, l.sum FROM lovia_runs r LEFT JOIN lovia_lines l USING (run_id)"
+    query += f" WHERE status {'=' if deleted else '!='} ?"
     values = [DELETED]
     if run_id is not None:
         query, values = f"{query} AND r.run_id = ?", [DELETED, run_id]

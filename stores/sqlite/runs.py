@@ -24,7 +24,7 @@ _PAUSE = 0.02
 
 
 class SQLiteCheckpointer:
-    """A `Checkpointer`, a `RunIndex` and a `History` in one SQLite file, which other stores may share.
+    """A `Checkpointer`, `RunIndex`, `History` and `KeptHistories` in one SQLite file, which other stores may share.
 
     ``wal=True`` turns the file to WAL mode: one flush a save in place of several, and readers never wait. Another
     process's lock is waited for ``busy_timeout`` seconds. For one machine (R11): the leases are locks in the
@@ -106,7 +106,6 @@ class SQLiteCheckpointer:
             elif existed:
                 row.status = DELETED
                 row.update(connection)
-                connection.execute("DELETE FROM lovia_lines WHERE run_id = ?", (run_id,))
         return existed
 
     async def request_cancel(self, run_id: str) -> Owner | None:
@@ -128,10 +127,12 @@ class SQLiteCheckpointer:
             if connection is None:
                 return []
             rows = read_lines(connection, where=self._database.where, run_id=run_id, session_id=session_id)
-        infos = [
-            row.info(*self._effective(row, owners.get(row.run_id))) if isinstance(row, RunRow) else row for row in rows
-        ]
-        return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+        return _newest_first(
+            [
+                row.info(*self._effective(row, owners.get(row.run_id))) if isinstance(row, RunRow) else row
+                for row in rows
+            ]
+        )
 
     @asynccontextmanager
     async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
@@ -175,6 +176,14 @@ class SQLiteCheckpointer:
                 return []
             return saves.read_history(connection, row, limit, where=self._database.where)
 
+    async def kept_histories(self) -> list[RunInfo]:
+        return await self._call(self._kept)
+
+    def _kept(self) -> list[RunInfo]:
+        with self._database.reading(RUNS) as connection:
+            rows = read_lines(connection, where=self._database.where, deleted=True) if connection else []
+        return _newest_first([row.info(DELETED, None) if isinstance(row, RunRow) else row for row in rows])
+
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         return await self._call(self._snapshot, check_id(run_id, "run id"), save)
 
@@ -184,3 +193,7 @@ class SQLiteCheckpointer:
             if connection is None or row is None:
                 return None
             return saves.read_snapshot(connection, row, upto=save, where=self._database.where)
+
+
+def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
+    return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)

@@ -1,5 +1,7 @@
 """The SQLite store keeps the whole contract: in both journal modes, alone in its file and beside the other store."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,10 +9,13 @@ import pytest
 from stores.conformance import (
     CheckpointerContract,
     HistoryContract,
+    KeptHistoriesContract,
     LeaseContract,
     RunIndexContract,
     SessionContract,
     SessionIndexContract,
+    SharedCheckpointerContract,
+    SharedSessionContract,
 )
 from stores.conformance.checks import saved, write
 from stores.conformance.samples import say
@@ -25,10 +30,19 @@ class SessionSuite(SessionContract, SessionIndexContract):
         self.path = tmp_path / "store.db"
 
     async def open(self) -> SQLiteSession:
-        return SQLiteSession(self.path, wal=self.wal)
+        return self.recipe()()
+
+    def recipe(self) -> Callable[[], SQLiteSession]:
+        return partial(SQLiteSession, self.path, wal=self.wal)
 
 
-class CheckpointerSuite(CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract):
+class CheckpointerSuite(
+    CheckpointerContract,
+    LeaseContract,
+    RunIndexContract,
+    HistoryContract,
+    KeptHistoriesContract,
+):
     wal = False
 
     @pytest.fixture(autouse=True)
@@ -36,26 +50,29 @@ class CheckpointerSuite(CheckpointerContract, LeaseContract, RunIndexContract, H
         self.path = tmp_path / "store.db"
 
     async def open(self) -> SQLiteCheckpointer:
-        return SQLiteCheckpointer(self.path, wal=self.wal)
+        return self.recipe()()
+
+    def recipe(self) -> Callable[[], SQLiteCheckpointer]:
+        return partial(SQLiteCheckpointer, self.path, wal=self.wal)
 
 
 @pytest.mark.anyio
-class TestSQLiteSession(SessionSuite):
+class TestSQLiteSession(SessionSuite, SharedSessionContract):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteSessionInWAL(SessionSuite):
+class TestSQLiteSessionInWAL(SessionSuite, SharedSessionContract):
     wal = True
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointer(CheckpointerSuite):
+class TestSQLiteCheckpointer(CheckpointerSuite, SharedCheckpointerContract):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointerInWAL(CheckpointerSuite):
+class TestSQLiteCheckpointerInWAL(CheckpointerSuite, SharedCheckpointerContract):
     wal = True
 
 

@@ -191,6 +191,7 @@ async def test_d3_a_kept_history_is_mended_without_bringing_the_run_back(tmp_pat
     is_mended(path, check(path))
     assert await SQLiteCheckpointer(path).load("r") is None
     assert [line.number for line in await SQLiteCheckpointer(path).history("r")] == [2, 1]
+    assert [line.run_id for line in await SQLiteCheckpointer(path).kept_histories()] == ["r"]
 
 
 async def test_d1_what_a_later_version_wrote_is_reported_and_left_alone(tmp_path: Path) -> None:
