@@ -11,14 +11,14 @@ HERE = Path(__file__).parent
 REPORTS = {"Lisbon": "sun, 24 °C", "Porto": "rain, 17 °C", "Faro": "clouds, 21 °C"}
 
 
-def weather(city: str) -> str:
+def weather(city: str, ctx: ToolContext) -> str:
     """The weekend's weather.
 
     Args:
         city: The city's name, such as Lisbon.
     """
     time.sleep(1)
-    _note(f"weather {city}")
+    _note(ctx, f"weather {city}")
     return f"{city}: {REPORTS.get(city, 'unknown')}"
 
 
@@ -33,10 +33,10 @@ def book(city: str, nights: int, ctx: ToolContext) -> dict[str, str | int]:
     if os.environ.get("TRIP_KILL"):
         os.kill(os.getpid(), signal.SIGKILL)  # the plug is pulled in the middle of a call
     # A real booking service takes the key and makes the same booking once, however often it is asked.
-    _note(f"book {city} {ctx.idempotency_key}")
+    _note(ctx, f"book {city}, key {ctx.idempotency_key}")
     return {"booking": f"{city}-{nights}", "key": ctx.idempotency_key}
 
 
-def _note(line: str) -> None:
+def _note(ctx: ToolContext, line: str) -> None:
     with (HERE / "tool-calls.txt").open("a", encoding="utf-8") as notes:
-        notes.write(line + "\n")
+        notes.write(f"{ctx.run_id}: {line}\n")

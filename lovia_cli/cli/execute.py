@@ -128,7 +128,7 @@ def order_of(job: Job, stores: Stores, agent_file: Path) -> dict[str, Any]:
 
     return {
         "input": job.said(job.input) if job.steer is None else job.input,
-        "session": stores.sessions,
+        "session": stores.sessions if (job.session_id or job.run_id) is not None else None,
         "session_id": job.session_id,
         "checkpoint": CheckpointOptions(
             stores.runs,

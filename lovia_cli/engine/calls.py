@@ -169,7 +169,9 @@ class Calls:
                 return await tool.call(arguments, context)
         except TimeoutError as error:
             if scope.expired():
-                raise ToolError(f"{call.name} timed out after {tool.timeout:g} s and was stopped") from error
+                raise ToolError(
+                    f"{call.name} timed out after {tool.timeout:g} s; whether it had an effect is not known"
+                ) from error
             raise
         finally:
             self._journal.state.adopt(context.state)

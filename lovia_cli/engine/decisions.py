@@ -17,6 +17,9 @@ from stores.records import RunHead, RunInfo, RunSnapshot, Segment, Status
 Notice = tuple[str, str]
 """A code and a text, said to whoever watches."""
 
+REPEATED: Notice = ("input_repeated", "the run has this input already; it is not sent again")
+"""What is said of a retry (K2)."""
+
 
 def session_of(order: RunOrder, run_id: str, stored: RunSnapshot | None) -> str | None:
     """The session that the run belongs to: its own, which must be the one given, if one is given (R4)."""

@@ -19,7 +19,7 @@ from lovia_cli.engine.options import RunResult
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.results import result_of
 from lovia_cli.engine.stopping import watched
-from lovia_cli.errors import OutputNotStoredError, ProviderError, Stopped
+from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
 from stores.errors import LoviaError, StoreError
 from stores.records import Save, Status
 
@@ -35,6 +35,7 @@ class Execution:
         self._order = order
         self._run_id = ""
         self._warnings: list[str] = []
+        self._said: list[tuple[str, str]] = []
 
     async def go(self) -> RunResult:
         """Open and execute. Raises only what refuses the order before the run goes on."""
@@ -95,6 +96,7 @@ class Execution:
         assert self._order.store is not None
         if isinstance(found, Finalise):
             await finalize_run(found.run_id, self._order.store, self._order.session)
+            self._said.append(("finalized", f"run {found.run_id} had used up its limit; it was ended as it stood"))
             return
         for run_id in found.run_ids:
             self._warnings += await heal(run_id, self._order.store, self._order.session)
@@ -113,7 +115,7 @@ class Execution:
         journal = opened.journal
         journal.on_save = self._tell_save
         self._tell_start(opened, replayed=False)
-        for code, text in opened.notices:
+        for code, text in [*self._said, *opened.notices]:
             self._notice(code, text)
         if drifted:
             self._notice("agent_drift", f"the agent has changed since this run was saved: {describe(drifted)}")
@@ -150,10 +152,17 @@ class Execution:
             status=Status.RUNNING,
             stop=None,
             error=None,
+            stopped_calls=self._still_stopped(opened),
             limits=self._limits(opened),
             config={**journal.head.config, **self._given_config()},
             fingerprint=self._fingerprint(opened),
         )
+
+    @staticmethod
+    def _still_stopped(opened: Opened) -> list[str]:
+        """The calls that new input cancels (Z2). Without any they begin again now, and are then no longer stopped."""
+        head = opened.journal.head
+        return head.stopped_calls if opened.inputs or head.queued_input else []
 
     def _limits(self, opened: Opened) -> dict[str, Any]:
         return limits_in_force(self._order.agent.limits, opened.journal.head.limits, self._order.limits)
@@ -192,6 +201,8 @@ class Execution:
                 await settle(opened.journal.snapshot(), opened.conversation, self._order.store)
             else:
                 await opened.conversation.append(opened.journal.snapshot())
+        except SegmentDiffersError as error:  # stored as it was first appended: said, and no failure (S3)
+            self._warnings.append(error.message)
         except LoviaError as error:
             return error
         return None

@@ -24,6 +24,8 @@ def new_inputs(given: Input, conversation: Iterable[Entry]) -> list[InputEntry]:
     """
     if isinstance(given, str):
         return [InputEntry(text=clean_text(given))] if given else []
+    if not isinstance(given, list | tuple):
+        raise UserError(f"the input is no text and no list of messages: {given!r}", hint="send text")
     sent = [_entry(message) for message in given]
     sent = sent[_resent(sent, conversation) :]
     inputs = [entry for entry in sent if isinstance(entry, InputEntry)]

@@ -109,12 +109,15 @@ def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: 
         decisions.refuse_replay(stored)
     if order.steer and done:
         decisions.refuse_input_when_completed(stored)
+    said = new_inputs(order.steer, ())
+    inputs = decisions.steering(said, stored)
     return Opened(
         mode="replay" if done else "resume",
         journal=Journal(stored.run_id, lease, stored),
         lease=lease,
         conversation=conversation,
-        inputs=decisions.steering(new_inputs(order.steer, ()), stored),
+        inputs=inputs,
+        notices=[decisions.REPEATED] if said and not inputs else [],
         input_ignored=decisions.ignored(order, stored, conversation),
     )
 
@@ -151,12 +154,14 @@ async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Ope
     inputs = decisions.steering(given, stored)
     if inputs and decisions.used_up(order, stored.head):
         return Finalise(stored.run_id)
+    repeated = [decisions.REPEATED] if given and not inputs else []
     return Opened(
         mode="resume",
         journal=Journal(stored.run_id, lease, stored),
         lease=lease,
         conversation=conversation,
         inputs=inputs,
+        notices=repeated,
     )
 
 

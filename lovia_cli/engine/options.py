@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lovia_cli.errors import Stopped
 from stores.entries import JSON, Entry
@@ -13,6 +13,7 @@ from stores.protocols import Checkpointer
 from stores.records import RunSnapshot, Status, Usage
 
 IfRunExists = Literal["resume", "restart", "fail", "resume_only"]
+POLICIES: tuple[IfRunExists, ...] = get_args(IfRunExists)
 
 
 @dataclass(slots=True, frozen=True)

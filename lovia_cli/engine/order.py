@@ -8,7 +8,7 @@ from typing import Any
 from lovia_cli.agent import Agent
 from lovia_cli.engine.events import Event, Sink
 from lovia_cli.engine.inputs import Input
-from lovia_cli.engine.options import CheckpointOptions, StopSwitch
+from lovia_cli.engine.options import POLICIES, CheckpointOptions, StopSwitch
 from lovia_cli.errors import UserError
 from stores.entries import JSON
 from stores.ids import check_id
@@ -48,8 +48,14 @@ class RunOrder:
             check_id(self.session_id, "session id")
             if self.session is None:
                 raise UserError("a session id needs a session store", hint="pass session=, such as FileSession(path)")
+        elif self.session is not None and self.run_id is None:
+            raise UserError("a session store without a session id would remember nothing", hint="pass session_id=")
         if self.checkpoint is None:
             return
+        if self.checkpoint.if_run_exists not in POLICIES:
+            raise UserError(
+                f"unknown if_run_exists {self.checkpoint.if_run_exists!r}", hint="use one of: " + ", ".join(POLICIES)
+            )
         if self.run_id is not None:
             check_id(self.run_id, "run id")
         elif self.checkpoint.if_run_exists != "resume":

@@ -97,7 +97,7 @@ class Live:
         text = output if isinstance(output, str) else _as_text(output)
         if self._broken or not text or self._streamed != text:
             self._end_line()
-            self._out.text(safe(text))
+            self._out.text(safe(text) if self._out.is_terminal else text)
             self._mid_line = not text.endswith("\n")
         if self._mid_line:
             self._out.text("\n")
@@ -110,7 +110,7 @@ class Live:
         if data.get("replayed"):
             how = " replayed"
         elif data.get("resumed"):
-            how = f" resumed after step {data.get('steps')}"
+            how = f" resumed at step {data.get('steps')}"
         where = f" (session {safe(session, lines=False)})" if session is not None else ""
         if not self._quiet:
             self._line(self._paint.dim(f"run {safe(self._run_id, lines=False)}{where}{how}"))
@@ -126,9 +126,7 @@ class Live:
             self.note(message)
 
     def _on_agent_drift(self, data: dict[str, Any]) -> None:
-        changes = data.get("changes")
-        text = ", ".join(map(str, changes)) if isinstance(changes, list) else str(changes)
-        self._warn(f"the agent has changed since the run was saved: {text}")
+        del data  # its notice has said it
 
     def _on_model_started(self, data: dict[str, Any]) -> None:
         if self._progress:

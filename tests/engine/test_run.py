@@ -179,3 +179,28 @@ async def test_a_second_answer_that_is_no_output_fails_the_run():
     result = await Runner.outcome(bot, "go")
     assert result.error is not None
     assert (result.status, result.error.code, result.steps) == ("failed", "output_invalid", 2)
+
+
+async def test_a_session_store_without_a_session_id_is_a_usage_error():
+    with pytest.raises(UserError, match="without a session id"):
+        await Runner.run(agent(["x"]), "go", session=InMemorySession())
+
+
+async def test_an_unknown_policy_and_an_input_that_is_none_are_usage_errors():
+    store = InMemoryCheckpointer()
+    with pytest.raises(UserError, match="unknown if_run_exists 'bogus'"):
+        await Runner.run(agent(["x"]), "go", checkpoint=at(store, "r1", "bogus"))
+    for nothing in (None, 5):
+        with pytest.raises(UserError, match="no text and no list of messages"):
+            await Runner.run(agent(["x"]), nothing)
+
+
+async def test_s3_another_segment_under_the_runs_id_is_left_as_it_is_and_said():
+    store, session = InMemoryCheckpointer(), InMemorySession()
+    await Runner.run(agent(["one"]), "go", checkpoint=at(store, "r1"), session=session, session_id="u1")
+    other = InMemoryCheckpointer()
+    await Runner.run(agent(["two"]), "go", checkpoint=at(other, "r1"))
+    await other.delete("r1")
+    place = {"session": session, "session_id": "u1", "checkpoint": at(other, "r1")}
+    replay = await Runner.run(agent(["two"]), "go", **place)
+    assert (replay.replayed, replay.output) == (True, "one")

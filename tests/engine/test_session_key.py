@@ -192,3 +192,35 @@ async def test_z2_a_call_stopped_by_a_signal_runs_again_without_new_input_and_is
         assert ("user:instead" in lines) is bool(text)
         [info] = await place.store.runs()
         assert (await place.store.load(info.run_id)).head.stopped_calls == []
+
+
+async def test_z2_a_call_that_was_stopped_and_then_lost_in_a_crash_runs_again_though_new_input_comes():
+    place, switch = Place(), StopSwitch()
+
+    async def stopped(arguments, context):
+        switch.stop(SignalReceived(15, "SIGTERM"))
+        await asyncio.Event().wait()
+
+    def lost(arguments, context):
+        raise Crash
+
+    await place.run(bot=agent(TURNS, FakeTool(action=stopped)), stop=switch)
+    with pytest.raises(Crash):
+        await place.run("", bot=agent(TURNS, FakeTool(action=lost)))
+    await place.run("hurry")
+    assert (await place.segments())[0][2:] == ["ok:1.1 did a", "user:hurry", "assistant:done"]
+
+
+async def test_k2_a_retry_is_said_to_be_one():
+    place = Place(3)
+    with pytest.raises(Crash):
+        await place.run()
+    result = await place.run("go")
+    assert "the run has this input already; it is not sent again" in result.warnings
+
+
+async def test_k2_that_a_run_is_finalised_for_new_input_is_said():
+    place = Place()
+    _, first = await limited(place)
+    second = await place.run("next", bot=place.bot(turns=["fine"]))
+    assert second.warnings == [f"run {first.run_id} had used up its limit; it was ended as it stood"]
