@@ -97,7 +97,7 @@ class Live:
         text = output if isinstance(output, str) else _as_text(output)
         if self._broken or not text or self._streamed != text:
             self._end_line()
-            self._out.text(safe(text) if self._out.is_terminal else text)
+            self._out.text(safe(text))
             self._mid_line = not text.endswith("\n")
         if self._mid_line:
             self._out.text("\n")
