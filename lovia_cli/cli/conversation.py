@@ -50,10 +50,11 @@ class Conversation:
             try:
                 message = prompt.read(PROMPT)
             except KeyboardInterrupt:
+                self.call.streams.err.text("\n")
                 if given_up:
                     return self._end(Exit.INT)
                 given_up = True
-                self._note("", "Ctrl-D ends the conversation, and so does Ctrl-C again")
+                self._note("Ctrl-D ends the conversation, and so does Ctrl-C again")
                 continue
             except UnicodeError:
                 self._note("that was not valid text in this locale")
@@ -117,9 +118,8 @@ class Conversation:
         message = "go on with: " + " ".join(command) if finished or unfinished else ""
         return Told(message=message, to_stderr=True, exit_code=Exit(code))
 
-    def _note(self, *lines: str) -> None:
-        for line in lines:
-            self.call.note(line)
+    def _note(self, line: str) -> None:
+        self.call.note(line)
 
 
 _GO_ON = "say something to it, or press Enter to let it go on as it is"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli import answers
 from lovia_cli.render.table import Column, table
-from lovia_cli.render.terminal import Paint, safe
+from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.times import clock, when
 
 if TYPE_CHECKING:
@@ -103,8 +103,10 @@ def _status(row: dict[str, Any]) -> str:
 
 def _run_history(answer: answers.RunHistory, paint: Paint, columns: int | None) -> Iterator[str]:
     row = answers.run_row(answer.run)
-    session = f", session {safe(row['session_id'], lines=False)}" if row["session_id"] is not None else ""
-    yield f"run {paint.bold(_id(row))}: {_status(row)}, agent {safe(row['agent'] or '-', lines=False)}{session}"
+    facts = [_status(row), f"agent {safe(row['agent'] or '-', lines=False)}"]
+    facts += [f"session {safe(row['session_id'], lines=False)}"] if row["session_id"] is not None else []
+    fits = columns is None or width(f"run {_id(row)}: {', '.join(facts)}") <= columns
+    yield f"run {paint.bold(_id(row))}: " + (", " if fits else "\n  ").join(facts)
     rows = []
     for save in answer.saves:
         where = save.info.get("position")

@@ -26,13 +26,13 @@ def _ago(seconds: float, now: float) -> str:
     if not -60 <= passed < 7 * _DAY:
         return _local("%Y-%m-%d", seconds)
     if passed < 60:
-        return f"{max(0, int(passed))} s ago"
+        return f"{max(0, int(passed)):>2} s ago"
     if passed < 3600:
-        return f"{int(passed // 60)} min ago"
+        return f"{int(passed // 60):>2} min ago"
     if passed < _DAY:
-        return f"{int(passed // 3600)} h ago"
+        return f"{int(passed // 3600):>2} h ago"
     days = int(passed // _DAY)
-    return f"{days} day{'' if days == 1 else 's'} ago"
+    return f"{days:>2} day{'' if days == 1 else 's'} ago"
 
 
 def _local(form: str, seconds: float) -> str:
