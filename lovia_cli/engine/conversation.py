@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
+from stores.closing import segment_meta
 from stores.entries import AssistantTextEntry, Entry, InputEntry
 from stores.protocols import Session, SessionIndex
 from stores.records import RunHead, RunSnapshot, Segment
@@ -44,26 +44,8 @@ class Conversation:
     async def append(self, run: RunSnapshot) -> None:
         """Store the finished run as one segment; a stored one makes it a no-op (S3, R7)."""
         if self.session is not None and self.session_id is not None:
-            await self.session.append(self.session_id, run.entries, run_id=run.run_id, meta=segment_meta(run.head))
-
-
-def segment_meta(head: RunHead) -> dict[str, Any]:
-    """What a segment's ``meta`` tells of its run: its times (S7), and what a replay needs without a checkpoint (R4)."""
-    meta: dict[str, Any] = {
-        "timing": {"started_at": head.started_at, "finished_at": time.time()},
-        "run": {
-            "agent": head.agent,
-            "steps": head.steps,
-            "tool_calls": head.tool_calls,
-            "usage": head.usage,
-            "cost_usd": None if head.cost_unknown else head.cost_usd,
-            "finish_reason": head.finish_reason,
-            "config": head.config,
-        },
-    }
-    if head.finish_reason == "finalized":
-        meta["finalized"] = True
-    return meta
+            meta = segment_meta(run.head, time.time())
+            await self.session.append(self.session_id, run.entries, run_id=run.run_id, meta=meta)
 
 
 def snapshot_of_segment(segment: Segment, session_id: str) -> RunSnapshot:

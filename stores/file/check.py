@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from stores import codec
@@ -28,9 +29,6 @@ from stores.oslock import Lock
 __all__ = ["Finding", "check", "repair"]
 
 PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", RESULTS, "locks", "cancel", "quarantine"})
-ROUNDS = 10
-"""How often one record is mended before the doctor gives up on it: each round can bring the next damage to light."""
-
 PASSES = 3
 """How often the whole store is gone through."""
 
@@ -63,9 +61,7 @@ def _repair(root: Root) -> list[Finding]:
     """Mend every record once. What is mended in one can bring something to light in another."""
     findings = []
     for problem in _problems_of_root(root):
-        findings.append(problem.finding())
-        if problem.mend:
-            problem.mend()
+        findings.append(problem.finding(problem.mend() if problem.mend else None))
     if _open(root):
         for unit in _units(root):
             findings += unit.repair()
@@ -100,21 +96,24 @@ class Unit:
             return [Problem(error.where or self._file, error.message)]
 
     def repair(self) -> list[Finding]:
-        """Mend one problem after the other, until none is left that can be mended."""
+        """Mend one problem after the other, until none is left that can be mended.
+
+        Each can bring the next to light. One that is still there after it was mended is given up.
+        """
         if not self.problems():
             return []
         with _held(self._lock) as reason:
             if reason:
                 return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in self.problems()]
             findings: list[Finding] = []
-            for _ in range(ROUNDS):
+            tried: set[tuple[str, str]] = set()
+            while True:
                 problems = self._careful()
-                mendable = next((problem for problem in problems if problem.mend), None)
-                if mendable is None or mendable.mend is None:
-                    return findings + [problem.finding() for problem in problems]
-                findings.append(mendable.finding())
-                mendable.mend()
-            return findings
+                new = [problem for problem in problems if problem.mend and (problem.file, problem.what) not in tried]
+                if not new or not new[0].mend:
+                    return findings + [replace(problem, mend=None).finding() for problem in problems]
+                tried.add((new[0].file, new[0].what))
+                findings.append(new[0].finding(new[0].mend()))
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from stores.errors import StoreDamagedError, StoreError, StoreVersionError
 from stores.file.disk import TEMP, Folder
 from stores.file.markers import read_marker
 from stores.file.names import name_of, parse_segment_name, segment_name
-from stores.file.quarantine import Problem, set_aside
+from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import read_ref
+from stores.file.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, Place, documents, fresh_session, parse_session, read_log, read_segment
+from stores.file.segments import SESSION, Log, Place, documents, fresh_session, newest_places, parse_session, read_log
 
 
 def problems_of_session(root: Root, name: str) -> list[Problem]:
@@ -40,7 +41,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             return [*problems, Problem(file, error.message, partial(_rebuild, root, name, places))]
     if fields is None and (len(places) > 1 or any(place.epoch for place in places)):
         return [*problems, Problem(file, f"{SESSION} is missing", partial(_rebuild, root, name, places))]
-    session_id = fields["id"] if fields else _id_in(places)
+    session_id = fields["id"] if fields else _id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
 
@@ -54,9 +55,7 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     except (StoreVersionError, UnknownEntryError) as error:
         return [Problem(error.where or folder, error.message)]
     except StoreError as error:
-        where = error.where if error.where and "/" in error.where else f"{folder}/{error.where}"
-        what = f"{error.message}; the session can be kept without it"
-        return [Problem(where, what, partial(_without_damaged, root, session_id, places))]
+        return [_damaged(root, session_id, places, error)]
     for place in places:
         if place.epoch > log.fields["epoch"]:
             what = "a rewind that was cut off before it took effect"
@@ -64,42 +63,53 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     return problems
 
 
-def _aside(root: Root, place: Place) -> None:
-    set_aside(root, "sessions", place.folder.rpartition("/")[2], place.file)
+def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> Problem:
+    """A segment that cannot be read: its run's checkpoint makes it again, or else the session goes on without it."""
+    if lost := restorable(root, session_id, places):
+        outlook = f"it can be made again from the checkpoint of run {lost.run.run_id!r}"
+        file = f"{lost.place.folder}/{lost.place.file}"
+        return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook)
+    where = error.where or SESSION
+    file = where if "/" in where else root.part("sessions", name_of(session_id), where)
+    outlook = "no checkpoint holds the same; the session can be kept without it"
+    return Problem(file, error.message, partial(_without_damaged, root, session_id, places), outlook=outlook)
 
 
-def _readable(place: Place) -> dict[str, Any] | None:
-    try:
-        return read_segment(place, None)
-    except StoreError:
-        return None
+def _aside(root: Root, place: Place) -> str | None:
+    return set_aside(root, "sessions", place.folder.rpartition("/")[2], place.file)
 
 
-def _id_in(places: list[Place]) -> str | None:
-    """The session's id, from the first segment that can be read."""
-    return next((document["id"] for place in places if (document := _readable(place))), None)
+def _id_in(root: Root, name: str, places: list[Place]) -> str | None:
+    """The session's id, from the first segment that can be read, or else from the run of one that cannot."""
+    for place in places:
+        if document := readable(place):
+            return str(document["id"])
+    refs = [ref for place in places if (ref := ref_of(root, place.digest)) and ref.session_id]
+    return next((ref.session_id for ref in refs if ref.session_id and name_of(ref.session_id) == name), None)
 
 
-def _rebuild(root: Root, name: str, places: list[Place]) -> None:
+def _rebuild(root: Root, name: str, places: list[Place]) -> str | None:
     """session.json is made again: what its segments say, of each number the one of the newest epoch."""
-    set_aside(root, "sessions", name, SESSION)
-    session_id = _id_in(places)
-    if session_id is None:
-        return
+    aside = moved(set_aside(root, "sessions", name, SESSION))
+    session_id = _id_in(root, name, places)
+    if session_id is None or not places:
+        return None
     epoch = max(place.epoch for place in places)
     newest = {place.n: place for place in sorted(places)}
     first_of_epoch = min(n for n, place in newest.items() if place.epoch == epoch)
     log = Log(session_id, fresh_session(session_id) | {"epoch": epoch, "limit": first_of_epoch - 1}, [], [])
     for n in range(1, len(newest) + 1):
-        document = _readable(newest[n]) if n in newest else None
+        document = readable(newest[n]) if n in newest else None
         if document is None:
             break
         log.count(newest[n].file, len(document["entries"]), document["sum"], document.get("at"))
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         folder.write(SESSION, codec.encode(log.fields), by=temps)
+    marked = leave_markers(root, session_id, {place.digest for place in places})
+    return f"made again from the session's segments{aside}{marked}"
 
 
-def _without_damaged(root: Root, session_id: str, places: list[Place]) -> None:
+def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
     """Keep every segment that can be read. Those behind a damaged one are written again under a new epoch.
 
     Nobody reads a segment of an epoch to come, so session.json commits all of it at once.
@@ -107,12 +117,13 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> None:
     name = name_of(session_id)
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         fields = parse_session(folder.read(SESSION) or codec.encode(fresh_session(session_id)), folder.where(SESSION))
-        newest = {place.n: place for place in sorted(places) if place.epoch <= fields["epoch"]}
+        newest = newest_places(places, fields)
         log = Log(session_id, fresh_session(session_id) | {"base": fields.get("base")}, [], [])
         log.fields["epoch"], kept = fields["epoch"] + 1, True
-        replaced = []
+        replaced, present = [], set()
         for n in sorted(newest):
-            document = _readable(newest[n])
+            if document := readable(newest[n]):
+                present.add(newest[n].digest)
             kept = kept and document is not None and n == log.fields["count"] + 1
             if kept and document:
                 log.fields["limit"] = n
@@ -122,8 +133,10 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> None:
             if document:
                 _write_again(folder, temps, log, document)
         folder.write(SESSION, codec.encode(log.fields), by=temps)
-    for place in replaced:
-        _aside(root, place)
+    aside = [moved(_aside(root, place)) for place in replaced]
+    is_lost = len(present) < max(fields["count"], len(newest))
+    marked = leave_markers(root, session_id, present) if is_lost else ""
+    return f"no checkpoint holds the same, so the session goes on without it{''.join(aside)}{marked}"
 
 
 def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, Any]) -> None:
@@ -148,21 +161,22 @@ def _problems_of_markers(root: Root, name: str) -> list[Problem]:
                 break
             if entry.endswith(TEMP):
                 what = "an unfinished write of a process that was killed"
-                mend = partial(_unlink, root, name, entry)
-                problems.append(Problem(folder.where(entry), what, mend, is_leftover=True))
+                problems.append(
+                    Problem(folder.where(entry), what, partial(_unlink, root, name, entry), is_leftover=True)
+                )
                 continue
             try:
                 marker = read_marker(folder, entry.removesuffix(".json"))
                 if marker and read_ref(runs, entry.removesuffix(".json")) is None:
                     what = "a marker of a run that is gone"
-                    mend = partial(_unlink, root, name, entry)
-                    problems.append(Problem(folder.where(entry), what, mend, is_leftover=True))
+                    clear = partial(_unlink, root, name, entry)
+                    problems.append(Problem(folder.where(entry), what, clear, is_leftover=True))
             except StoreVersionError as error:
                 problems.append(Problem(folder.where(entry), error.message))
             except StoreError as error:
                 if error.where == folder.where(entry):
-                    mend = partial(set_aside, root, "sessions", name, "open", entry)
-                    problems.append(Problem(error.where, error.message, mend))
+                    aside = partial(set_aside, root, "sessions", name, "open", entry)
+                    problems.append(Problem(error.where, error.message, aside))
     return problems
 
 

@@ -13,22 +13,34 @@ from stores.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A finding and how to mend it; ``mend`` is None where nothing can, or need, be done."""
+    """A finding and how to mend it; ``mend`` is None where nothing can, or need, be done.
+
+    ``outlook`` is what mending can do; ``mend`` itself says what it has done, where that is worth a word.
+    """
 
     file: str
     what: str
-    mend: Callable[[], None] | None = None
+    mend: Callable[[], str | None] | None = None
     is_leftover: bool = False
+    outlook: str = ""
 
-    def finding(self) -> Finding:
-        return Finding(self.file, self.what, self.mend is not None, self.is_leftover)
+    def finding(self, done: str | None = None) -> Finding:
+        """What the doctor reports, before it has ``done`` something or after."""
+        more = done or self.outlook
+        what = f"{self.what}; {more}" if more else self.what
+        return Finding(self.file, what, self.mend is not None, self.is_leftover)
 
 
-def set_aside(root: Root, *parts: str) -> None:
-    """Move a file or folder of the store into ``quarantine``, durably. Missing: nothing happens."""
+def moved(aside: str | None) -> str:
+    """Where `set_aside` has put it, as the end of a sentence."""
+    return f"; what was there is in {aside}" if aside else ""
+
+
+def set_aside(root: Root, *parts: str) -> str | None:
+    """Move a file or folder into ``quarantine``, durably; its name there. Missing: nothing happens, None."""
     source = root.part(*parts)
     if not os.path.lexists(source):
-        return
+        return None
     with root.make_folder("quarantine") as quarantine:
         plain = "__".join(parts)
         taken = set(quarantine.names())
@@ -40,3 +52,4 @@ def set_aside(root: Root, *parts: str) -> None:
         quarantine.sync()
     with Folder.make(os.path.dirname(source)) as folder:
         flush(folder.fd)
+    return f"quarantine/{name}"

@@ -8,7 +8,7 @@ segment right behind the last one counts too: its append was cut off before ``se
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,13 +120,20 @@ def _place(found: tuple[int, int, str], folder: str) -> Place:
     return Place(n, epoch, run, folder)
 
 
-def _live(places: Sequence[Place], fields: dict[str, Any]) -> list[Place]:
-    """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be there."""
-    epoch, limit, count = fields["epoch"], fields["limit"], fields["count"]
+def newest_places(places: Iterable[Place], fields: dict[str, Any]) -> dict[int, Place]:
+    """Of each number the segment that counts, if any."""
+    epoch, limit = fields["epoch"], fields["limit"]
     newest: dict[int, Place] = {}
     for place in sorted(places):
         if place.epoch == epoch or (place.epoch < epoch and place.n <= limit):
             newest[place.n] = place  # an older one of that number was dead before this one was written
+    return newest
+
+
+def _live(places: Sequence[Place], fields: dict[str, Any]) -> list[Place]:
+    """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be there."""
+    epoch, count = fields["epoch"], fields["count"]
+    newest = newest_places(places, fields)
     live: list[Place] = []
     for n in range(1, len(newest) + 1):
         if n not in newest or (n > count and newest[n].epoch != epoch):

@@ -1,0 +1,156 @@
+"""A session's lost segments, made again in their place from the checkpoints of their runs (R7).
+
+A completed run's checkpoint holds all that its segment did, and the segment's file name names the run. What stands
+around the segment says where its entries belong, and proves that the checkpoint's are as many as it held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stores import codec
+from stores.closing import segment_meta
+from stores.errors import StoreError
+from stores.file.markers import marker_folder, write_marker
+from stores.file.names import parse_segment_name
+from stores.file.quarantine import moved, set_aside
+from stores.file.reading import read_snapshot
+from stores.file.refs import Ref, read_ref
+from stores.file.root import Root
+from stores.file.segments import (
+    SESSION,
+    Log,
+    Place,
+    encode_segment,
+    fresh_session,
+    newest_places,
+    read_segment,
+    read_session,
+    session_folder,
+)
+from stores.records import RunSnapshot, Status
+from stores.surgery import entries_checksum
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A segment that cannot be read, and the checkpoint that holds the same; it goes behind ``after``."""
+
+    place: Place
+    what: str
+    run: RunSnapshot
+    after: str | None
+    first: int
+
+
+def restorable(root: Root, session_id: str, places: list[Place]) -> Lost | None:
+    """The first lost segment that a checkpoint can make whole again."""
+    with root.open_folder(*session_folder(session_id)) as folder:
+        fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
+    if fields.get("base"):
+        return None  # where a fork's own segments begin is its source's to say
+    newest = newest_places(places, fields)
+    around = {n: readable(place) for n, place in newest.items()}
+    for n in range(1, max(fields["count"], *newest, 0) + 1):
+        place = newest.get(n) or _named(root, fields, n, around.get(n + 1))
+        run = None if around.get(n) or place is None else run_of(root, place.digest, session_id)
+        if place and run and (first := _first(fields, n, around, len(run.entries))) is not None:
+            after = newest[n - 1].file if n - 1 in newest else None
+            return Lost(place, _reason(place), run, after, first)
+    return None
+
+
+def _first(fields: dict[str, Any], n: int, around: dict[int, dict[str, Any] | None], size: int) -> int | None:
+    """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours."""
+    before, behind = around.get(n - 1), around.get(n + 1)
+    begin = 0 if n == 1 else before["first"] + len(before["entries"]) if before else None
+    end = behind["first"] if behind else fields["entries"] if n == fields["count"] else None
+    if begin is None:
+        return None if end is None else int(end) - size
+    return int(begin) if end in (None, begin + size) else None
+
+
+def _named(root: Root, fields: dict[str, Any], n: int, behind: dict[str, Any] | None) -> Place | None:
+    """The place of a segment whose file is gone: the one behind it, or session.json, knows its name."""
+    name = behind["after"] if behind else fields["last"] if n == fields["count"] else None
+    found = parse_segment_name(name) if name else None
+    return Place(*found, root.part(*session_folder(fields["id"]))) if found else None
+
+
+def readable(place: Place) -> dict[str, Any] | None:
+    """The document of the segment there; None for one that cannot be read."""
+    try:
+        return read_segment(place, None)
+    except StoreError:
+        return None
+
+
+def _reason(place: Place) -> str:
+    try:
+        read_segment(place, None)
+    except StoreError as error:
+        return error.message
+    return ""
+
+
+def run_of(root: Root, run_digest: str, session_id: str) -> RunSnapshot | None:
+    """The completed run of that session whose id has that hash, if its checkpoint is whole."""
+    ref = ref_of(root, run_digest)
+    try:
+        run = read_snapshot(root, ref.run_id) if ref and ref.session_id == session_id else None
+    except StoreError:
+        return None
+    return run if run and run.status == Status.COMPLETED else None
+
+
+def ref_of(root: Root, run_digest: str) -> Ref | None:
+    """The ref of the run whose id has that hash."""
+    with root.open_folder("runs") as runs:
+        names = [name for name in runs.records() if name.endswith(f".{run_digest}")] if runs else []
+        try:
+            return read_ref(runs, names[0]) if names else None
+        except StoreError:
+            return None
+
+
+def restore(root: Root, lost: Lost) -> str:
+    """Write the segment again under its name, and say so; what is left of it goes aside.
+
+    session.json knows the checksum of the last segment, so it forgets it before, and notes the new one after.
+    """
+    session_id = str(lost.run.head.session_id)
+    aside = set_aside(root, *session_folder(session_id), lost.place.file)
+    with (
+        root.make_folder(*session_folder(session_id)) as folder,
+        root.make_folder(*marker_folder(session_id)) as temps,
+    ):
+        fields = read_session(folder, session_id)
+        before = {"count": lost.place.n - 1, "epoch": lost.place.epoch, "last": lost.after, "entries": lost.first}
+        log = Log(session_id, fresh_session(session_id) | before, [], [])
+        meta = segment_meta(lost.run.head, lost.run.head.updated_at)
+        entries = lost.run.entries
+        name, lines = encode_segment(log, lost.run.run_id, entries, meta, entries_checksum(entries))
+        data, is_last = lines.bytes(), fields and fields["count"] == lost.place.n
+        if fields and is_last:
+            folder.write(SESSION, codec.encode(fields | {"last_sum": None}), by=temps)
+        folder.write(name, data, by=temps)
+        if fields and is_last:
+            folder.write(SESSION, codec.encode(fields | {"last_sum": lines.sum}), by=temps)
+    return f"made again from the checkpoint of run {lost.run.run_id!r}{moved(aside)}"
+
+
+def leave_markers(root: Root, session_id: str, present: set[str]) -> str:
+    """Mark the completed runs of the session that have no segment there: the next run heals them (R7). Says which.
+
+    ``present`` are the hashes of the run ids that have one.
+    """
+    with root.open_folder("runs") as runs:
+        digests = [name.rpartition(".")[2] for name in runs.records()] if runs else []
+    marked = []
+    for run_digest in digests:
+        ref = None if run_digest in present else ref_of(root, run_digest)
+        if ref and run_of(root, run_digest, session_id):
+            write_marker(root, ref)
+            marked.append(repr(ref.run_id))
+    return f"; the next run of the session appends run {', '.join(marked)} again" if marked else ""

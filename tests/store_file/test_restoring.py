@@ -1,0 +1,117 @@
+"""The doctor makes a lost segment again from its run's checkpoint, in its place (S5, R7)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.file import FileStore
+from stores.file.check import check, repair
+from tests.store_file.kit import everything, only, read, say, write_run
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def talk(path: Path, *run_ids: str) -> FileStore:
+    """Completed runs of one session, each with its segment."""
+    store = FileStore(path)
+    for run_id in run_ids:
+        await write_run(store.checkpointer, run_id, 3, session="talk", text=f"of {run_id}", status="completed")
+        run = await store.checkpointer.load(run_id)
+        assert run is not None
+        await store.session.append("talk", run.entries, run_id=run_id, meta={"timing": {"started_at": 1.0}})
+        await store.checkpointer.settle(run_id)
+    return store
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:100])
+
+
+def junk(file: Path) -> None:
+    file.write_bytes(b"\0" * 300)
+
+
+@pytest.mark.parametrize("damage", [cut, junk, Path.unlink])
+@pytest.mark.parametrize("place", ["000001.*", "000002.*", "000003.*"])
+async def test_r7_a_lost_segment_is_made_again_in_its_place(
+    path: Path, place: str, damage: Callable[[Path], None]
+) -> None:
+    store = await talk(path, "r1", "r2", "r3")
+    before = await store.session.segments("talk")
+    file = only(path, f"sessions/*/{place}")
+    run_id = read(file)["run"]
+    damage(file)
+    (finding,) = check(path)
+    assert (Path(finding.file), finding.repairable) == (file, True)
+    assert finding.what.endswith(f"; it can be made again from the checkpoint of run '{run_id}'")
+    (done,) = repair(path)
+    assert f"; made again from the checkpoint of run '{run_id}'" in done.what
+    assert ("quarantine/" in done.what) == (damage is not Path.unlink)
+    assert check(path) == []
+    after = await FileStore(path).session.segments("talk")
+    assert [(one.run_id, one.entries) for one in after] == [(one.run_id, one.entries) for one in before]
+    await store.session.append("talk", before[0].entries, run_id="r1")  # S3: still the same
+    await store.session.append("talk", [say("4")], run_id="r4")
+    assert check(path) == []
+
+
+async def test_r7_several_lost_segments_are_each_made_again(path: Path) -> None:
+    store = await talk(path, "r1", "r2", "r3")
+    before = await store.session.load("talk")
+    for place in ("000001.*", "000002.*", "000003.*"):
+        cut(only(path, f"sessions/*/{place}"))
+    repair(path)
+    assert check(path) == []
+    assert await store.session.load("talk") == before
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+async def test_r7_an_only_segment_is_made_again_also_without_session_json(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    store = await talk(path, "r1")
+    before = await store.session.load("talk")
+    damage(only(path, "sessions/*/session.json"))
+    cut(only(path, "sessions/*/000001.*"))
+    repair(path)
+    assert check(path) == []
+    assert await store.session.load("talk") == before
+
+
+async def test_r7_where_a_place_is_not_known_a_marker_is_left(path: Path) -> None:
+    store = await talk(path, "r1", "r2", "r3")
+    only(path, "sessions/*/000001.*").unlink()
+    only(path, "sessions/*/000002.*").unlink()
+    findings = repair(path)
+    assert "made again from the checkpoint of run 'r2'" in findings[0].what
+    assert "the next run of the session appends run 'r1' again" in findings[1].what
+    assert check(path) == []
+    async with store.checkpointer.open_runs("talk") as runs:
+        assert [run.run_id for run in runs] == ["r1"]
+
+
+async def test_d3_without_a_checkpoint_the_session_goes_on_without_the_segment(path: Path) -> None:
+    store = await talk(path, "r1", "r2")
+    await store.checkpointer.delete("r1")
+    cut(only(path, "sessions/*/000001.*"))
+    (finding,) = repair(path)
+    assert "no checkpoint holds the same, so the session goes on without it; what was there is in quarantine/" in (
+        finding.what
+    )
+    assert [segment.run_id for segment in await store.session.segments("talk")] == ["r2"]
+
+
+async def test_m3_what_a_rewind_has_truncated_is_not_made_again_whole(path: Path) -> None:
+    store = await talk(path, "r1", "r2")
+    await store.session.rewind("talk", keep_entries=4)
+    cut(only(path, "sessions/*/000002.*"))
+    before = everything(path)
+    (finding,) = check(path)
+    assert "no checkpoint holds the same" in finding.what
+    assert everything(path) == before
