@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -118,6 +118,15 @@ def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("v") != VERSION or document.get("kind") != kind:
         raise StoreDamagedError(f"the file is not a {kind} of this format", where=where)
     return document
+
+
+def endings(data: bytes) -> Iterator[int]:
+    """Where in ``data`` a document may end, first to last: for what was written behind one."""
+    at = data.find(_MARK)
+    while at >= 0:
+        if data.startswith(_CLOSE, at + _TAIL - len(_CLOSE)):
+            yield at + _TAIL
+        at = data.find(_MARK, at + 1)
 
 
 def _what_is_wrong(data: bytes) -> str:

@@ -15,9 +15,10 @@ from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP, remove_folder
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import chunk_name, chunk_number, is_key, name_of
-from stores.file.quarantine import Problem, set_aside
+from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
+from stores.file.salvage import Salvage, salvage
 from stores.records import Status
 
 YOUNG = 3600
@@ -105,8 +106,7 @@ def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
         if isinstance(error, (StoreVersionError, UnknownEntryError)):
             problems.append(Problem(file, error.message))
         else:
-            kept = f"; saves 1 to {fresh.save} can be kept" if fresh.save else "; no save before it can be kept"
-            problems.append(Problem(file, error.message + kept, partial(_cut_back, root, ref, fresh)))
+            problems.append(_damaged(root, ref, fresh, file, error.message))
     dropped = ref.fields.get("drop")
     with root.open_folder("data", ref.key) as folder:
         for name in folder.names() if folder else ():
@@ -145,20 +145,44 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
     return fresh, None
 
 
-def _cut_back(root: Root, ref: Ref, fresh: Ref) -> None:
+def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
+    """What is kept of a run whose data is damaged: the saves before, and those in front of it in the same chunk."""
+    number = chunk_number(os.path.basename(file))
+    is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
+    found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
+    kept = found.last if found else fresh.save
+    if not kept:
+        outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
+        return Problem(file, what, partial(_drop, root, ref), outlook=outlook)
+    doubt = ""
+    if found and not found.is_proven:
+        doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
+    mend = partial(_cut_back, root, ref, fresh, found, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
+    return Problem(file, what, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
+
+
+def _drop(root: Root, ref: Ref) -> str:
+    """Nothing of the run can be read: all of it goes aside."""
+    set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
+    aside = set_aside(root, "data", ref.key) or "gone"
+    return f"no save of run {ref.run_id!r} can be kept: it was {aside}, and its id would start over"
+
+
+def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str) -> str:
     """Keep the saves before the damage: the chunks from there on go aside, and the ref back to what is left."""
-    name = f"{name_of(ref.run_id)}.json"
+    aside = None
     with root.make_folder("data", ref.key) as data:
-        numbers = sorted(number for entry in data.names() if (number := chunk_number(entry)))
-        if not fresh.save:
-            set_aside(root, "runs", name)
-            set_aside(root, "data", ref.key)
-            return
-        for number in numbers:
+        if found:
+            aside = set_aside(root, "data", ref.key, chunk_name(found.n), keep=True)
+            data.write(chunk_name(found.n), found.data)
+            fresh = examine(root, ref)[0]
+        for number in sorted(number for entry in data.names() if (number := chunk_number(entry))):
             if number > fresh.tail:
-                set_aside(root, "data", ref.key, chunk_name(number))
+                moved_now = set_aside(root, "data", ref.key, chunk_name(number))
+                aside = aside or moved_now
         with root.make_folder("runs") as runs:
             fresh.write(runs, by=data)
+    return done + moved(aside)
 
 
 def _rebuild(root: Root, name: str, folders: list[DataFolder]) -> None:

@@ -133,10 +133,11 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
             if document:
                 _write_again(folder, temps, log, document)
         folder.write(SESSION, codec.encode(log.fields), by=temps)
-    aside = [moved(_aside(root, place)) for place in replaced]
+    moves = {place.digest: moved(_aside(root, place)) for place in replaced}
+    aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)
     is_lost = len(present) < max(fields["count"], len(newest))
     marked = leave_markers(root, session_id, present) if is_lost else ""
-    return f"no checkpoint holds the same, so the session goes on without it{''.join(aside)}{marked}"
+    return f"no checkpoint holds the same, so the session goes on without it{aside}{marked}"
 
 
 def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, Any]) -> None:

@@ -33,11 +33,14 @@ class Problem:
 
 def moved(aside: str | None) -> str:
     """Where `set_aside` has put it, as the end of a sentence."""
-    return f"; what was there is in {aside}" if aside else ""
+    return f"; what was there was {aside}" if aside else ""
 
 
-def set_aside(root: Root, *parts: str) -> str | None:
-    """Move a file or folder into ``quarantine``, durably; its name there. Missing: nothing happens, None."""
+def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
+    """Move a file or folder into ``quarantine``, durably, and say where. Missing: nothing happens, None.
+
+    ``keep``: its name stays in its place too, for another file to be put over it.
+    """
     source = root.part(*parts)
     if not os.path.lexists(source):
         return None
@@ -46,10 +49,10 @@ def set_aside(root: Root, *parts: str) -> str | None:
         taken = set(quarantine.names())
         name = next(name for name in (plain, *(f"{plain}.{n}" for n in range(1, len(taken) + 2))) if name not in taken)
         try:
-            os.rename(source, quarantine.where(name))
+            (os.link if keep else os.rename)(source, quarantine.where(name))
         except OSError as error:
             raise write_error(error, source) from error
         quarantine.sync()
     with Folder.make(os.path.dirname(source)) as folder:
         flush(folder.fd)
-    return f"quarantine/{name}"
+    return f"moved to quarantine/{name}"

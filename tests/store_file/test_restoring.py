@@ -101,8 +101,9 @@ async def test_d3_without_a_checkpoint_the_session_goes_on_without_the_segment(p
     await store.checkpointer.delete("r1")
     cut(only(path, "sessions/*/000001.*"))
     (finding,) = repair(path)
-    assert "no checkpoint holds the same, so the session goes on without it; what was there is in quarantine/" in (
-        finding.what
+    assert (
+        "no checkpoint holds the same, so the session goes on without it; what was there was moved to quarantine/"
+        in (finding.what)
     )
     assert [segment.run_id for segment in await store.session.segments("talk")] == ["r2"]
 

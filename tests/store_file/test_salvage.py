@@ -1,0 +1,94 @@
+"""What the doctor keeps of a run whose newest chunk is damaged, and what it says of it (D3, Z3)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.file import FileStore
+from stores.file.check import check, repair
+from tests.store_file.kit import chunk, entries, later, write_run
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def damaged(path: Path, change: Callable[[bytes], bytes]) -> FileStore:
+    """A run of four saves in one chunk, whose file was changed."""
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 4)
+    file = chunk(path, 1)
+    file.write_bytes(change(file.read_bytes()))
+    return store
+
+
+async def saves(store: FileStore) -> int:
+    snapshot = await store.checkpointer.load("r")
+    assert snapshot is not None
+    return snapshot.head.save
+
+
+def cut_in_third(data: bytes) -> bytes:
+    return data[: data.index(b'{"save":3') + 20]
+
+
+def cut_behind_third(data: bytes) -> bytes:
+    return data[: data.index(b'{"save":4')]
+
+
+def junk_over_fourth(data: bytes) -> bytes:
+    at = data.index(b'{"save":4')
+    return data[:at] + b"\0" * 30 + data[at + 30 :]
+
+
+CASES = [(cut_in_third, 2), (cut_behind_third, 3), (junk_over_fourth, 3)]
+
+
+@pytest.mark.parametrize(("change", "kept"), CASES)
+async def test_d3_the_saves_in_front_of_the_damage_are_kept(
+    path: Path, change: Callable[[bytes], bytes], kept: int
+) -> None:
+    store = await damaged(path, change)
+    doubt = f"(1 to {kept} are whole lines that no checksum vouches for)"
+    (finding,) = check(path)
+    assert finding.what.endswith(f"; saves 1 to {kept} can be kept {doubt}")
+    before = chunk(path, 1).read_bytes()
+    (done,) = repair(path)
+    (aside,) = entries(path / "quarantine")
+    assert (
+        f"; saves 1 to {kept} of run 'r' were kept {doubt}; what was there was moved to quarantine/{aside}" in done.what
+    )
+    assert (path / "quarantine" / aside).read_bytes() == before
+    assert check(path) == []
+    assert await saves(store) == kept
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(later(kept + 1))
+    assert await saves(store) == kept + 1
+
+
+async def test_d3_junk_behind_a_whole_chunk_costs_nothing(path: Path) -> None:
+    store = await damaged(path, lambda data: data + b"\0junk\n")
+    (done,) = repair(path)
+    assert "; saves 1 to 4 of run 'r' were kept; what was there was moved to quarantine/" in done.what
+    assert check(path) == []
+    assert await saves(store) == 4
+
+
+@pytest.mark.parametrize("change", [lambda data: b"", lambda data: data.replace(b"yes", b"yEs", 1)])
+async def test_d3_where_no_save_can_be_trusted_the_run_goes_aside_and_is_named(
+    path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    store = await damaged(path, change)
+    (finding,) = check(path)
+    assert finding.what.endswith("; no save of run 'r' can be kept, and its id would start over")
+    (done,) = repair(path)
+    (aside,) = [name for name in entries(path / "quarantine") if name.startswith("data")]
+    assert done.what.endswith(
+        f"; no save of run 'r' can be kept: it was moved to quarantine/{aside}, and its id would start over"
+    )
+    assert await store.checkpointer.load("r") is None
+    assert check(path) == []
