@@ -15,7 +15,7 @@ from pathlib import Path
 from stores import codec
 from stores.errors import RunLockedError, StoreError, StoreVersionError
 from stores.file.check_results import problems_of_results
-from stores.file.check_run import DataFolder, problems_of_orphan, problems_of_run, read_fields, survey
+from stores.file.check_run import problems_of_orphan, problems_of_run, read_fields
 from stores.file.check_session import problems_of_session
 from stores.file.disk import TEMP
 from stores.file.locks import SESSIONS, RunLock, lock_of
@@ -23,6 +23,7 @@ from stores.file.names import name_of
 from stores.file.quarantine import Problem, set_aside
 from stores.file.results import RESULTS
 from stores.file.root import IGNORE, STORE, Root
+from stores.file.survey import DataFolder, survey
 from stores.findings import Finding
 from stores.oslock import Lock
 

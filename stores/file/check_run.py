@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from stores import codec
@@ -19,46 +16,8 @@ from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
 from stores.file.salvage import Salvage, salvage
+from stores.file.survey import DataFolder
 from stores.records import Status
-
-YOUNG = 3600
-"""Seconds for which a data folder without a chunk may belong to a run that begins right now."""
-
-
-@dataclass(slots=True)
-class DataFolder:
-    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells."""
-
-    key: str
-    chunks: int = 0
-    saves: int = 0
-    run_id: str | None = None
-    base: str | None = None
-    is_young: bool = False
-
-
-def survey(root: Root) -> dict[str, DataFolder]:
-    """All data folders by key."""
-    with root.open_folder("data") as data:
-        return {key: _look_into(root, key) for key in sorted(data.names())} if data else {}
-
-
-def _look_into(root: Root, key: str) -> DataFolder:
-    found = DataFolder(key)
-    with suppress(StoreError), root.open_folder("data", key) as folder:
-        if folder is None:
-            return found
-        found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
-        names = sorted(name for name in folder.names() if chunk_number(name))
-        found.chunks = found.saves = len(names)
-        for name in names:
-            with suppress(StoreError, KeyError, TypeError):
-                document = codec.decode(folder.read(name) or b"", "chunk", where=name)
-                found.run_id = str(document["id"])
-                found.base = (document.get("base") or {}).get("key")
-                found.saves += document["first"] + len(document["records"]) - 2
-                break
-    return found
 
 
 def read_fields(root: Root, name: str) -> Ref:

@@ -23,6 +23,7 @@ from stores.file.names import chunk_name, name_of, new_key
 from stores.file.reading import fold_chunks
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
+from stores.file.survey import lost_data
 from stores.records import RunSnapshot, Save, Status
 
 T = TypeVar("T")
@@ -73,6 +74,8 @@ class FileLease:
             return
         self._runs = self._runs or self._root.make_folder("runs")
         ref = read_ref(self._runs, name_of(self._run_id))
+        if ref is None and not self._lock.is_first and (lost := lost_data(self._root, self._run_id)):
+            raise lost
         if ref and ref.is_deleted:
             self._old_key, ref = ref.key, None
         if ref:

@@ -33,6 +33,11 @@ def lock_of(folder: str, name: str) -> Lock:
     return Lock(Path(folder, f"{name}.lock"))
 
 
+def lock_path(root: Root, run_id: str) -> str:
+    """The file of a run's lock. It stays for good: where there is none, the run was never executed."""
+    return root.part(*RUNS, f"{name_of(run_id)}.lock")
+
+
 class RunLock:
     """The right to execute one run (R11), with its owner's name beside it."""
 
@@ -42,6 +47,8 @@ class RunLock:
         self._name = name_of(run_id)
         self._lock: Lock | None = None
         self.owner: dict[str, JSON] = {}
+        self.is_first = False
+        """True once it is taken for the first time ever."""
 
     def try_take(self) -> bool:
         """Take it if it is free, and void what was asked of an earlier owner.
@@ -50,6 +57,7 @@ class RunLock:
         """
         with self._root.make_folder(*RUNS) as folder:
             lock = lock_of(folder.path, self._name)
+            self.is_first = not os.path.lexists(lock_path(self._root, self._run_id))
         if not lock.try_take():
             if owner := read_owner(self._root, self._name):
                 raise self.refusal(owner)

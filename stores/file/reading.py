@@ -15,6 +15,7 @@ from stores.file.locks import read_owner
 from stores.file.names import name_of
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
+from stores.file.survey import lost_data
 from stores.folding import fold_records, save_info
 from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
 
@@ -47,7 +48,9 @@ def find_ref(root: Root, run_id: str) -> Ref | None:
 
 def read_snapshot(root: Root, run_id: str) -> RunSnapshot | None:
     """The newest snapshot, with the effective status (R3)."""
-    ref = find_ref(root, run_id)
+    ref = read_ref_of(root, run_id)
+    if ref is None and (lost := lost_data(root, run_id)):
+        raise lost
     if ref is None or ref.is_deleted:
         return None
     owner = read_owner(root, name_of(run_id))  # before the data: a run that ends in between has then ended

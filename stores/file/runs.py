@@ -19,6 +19,7 @@ from stores.file.reading import describe, find_ref, read_ref_of, steady
 from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
 from stores.file.root import Root
 from stores.file.sessions import session_lock
+from stores.file.survey import look_into, lost_data, lost_ref
 from stores.ids import check_id
 from stores.protocols import RunLease
 from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
@@ -145,6 +146,8 @@ class FileCheckpointer:
     async def info(self, run_id: str) -> RunInfo | None:
         name = name_of(check_id(run_id, "run id"))
         info = await self._call(self._look, name)
+        if info is None and (lost := await self._call(lost_data, self._root, run_id)):
+            info = RunInfo(run_id=run_id, status="", damage=damage_text(lost))
         if info and info.damage:
             info.run_id = run_id
         return info
@@ -176,6 +179,9 @@ class FileCheckpointer:
             marker = read_marker(markers, name)
         except StoreError:
             marker = None  # only a hint: the ref says all of it again, and the doctor mends the rest
+        if marker and found is None and look_into(self._root, marker["key"]).saves > 1:
+            lost = lost_ref(self._root, marker["id"], marker["key"])
+            return RunInfo(run_id=marker["id"], status="", session_id=session_id, damage=damage_text(lost))
         if marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
             self._tidy(markers, marker, session_id)
         return self._info(name, found, True) if found and found.session_id == session_id else None

@@ -1,0 +1,75 @@
+"""The data folders of a store, and those that belong to a run whose ref is gone.
+
+A crash leaves a folder without a ref only before a run's second save: one with more has lost its ref to something else.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from stores import codec
+from stores.errors import StoreDamagedError, StoreError
+from stores.file.locks import lock_path
+from stores.file.names import chunk_number, name_of
+from stores.file.root import Root
+
+YOUNG = 3600
+"""Seconds for which a data folder without a chunk may belong to a run that begins right now."""
+
+
+@dataclass(slots=True)
+class DataFolder:
+    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells."""
+
+    key: str
+    chunks: int = 0
+    saves: int = 0
+    run_id: str | None = None
+    base: str | None = None
+    is_young: bool = False
+
+
+def survey(root: Root) -> dict[str, DataFolder]:
+    """All data folders by key."""
+    with root.open_folder("data") as data:
+        return {key: look_into(root, key) for key in sorted(data.names())} if data else {}
+
+
+def look_into(root: Root, key: str) -> DataFolder:
+    """The data folder of that name; a missing one is empty."""
+    found = DataFolder(key)
+    with suppress(StoreError), root.open_folder("data", key) as folder:
+        if folder is None:
+            return found
+        found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
+        names = sorted(name for name in folder.names() if chunk_number(name))
+        found.chunks = found.saves = len(names)
+        for name in names:
+            with suppress(StoreError, KeyError, TypeError):
+                document = codec.decode(folder.read(name) or b"", "chunk", where=name)
+                found.run_id = str(document["id"])
+                found.base = (document.get("base") or {}).get("key")
+                found.saves += document["first"] + len(document["records"]) - 2
+                break
+    return found
+
+
+def lost_data(root: Root, run_id: str) -> StoreDamagedError | None:
+    """The error for a run without a ref whose data is there. Only an id that was executed before costs a search."""
+    if not os.path.lexists(lock_path(root, run_id)):
+        return None
+    folders = survey(root).values()
+    shared = {folder.base for folder in folders}
+    lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and folder.key not in shared)
+    found = next((lost_ref(root, run_id, folder.key) for folder in lost), None)
+    has_begun = os.path.lexists(root.part("runs", f"{name_of(run_id)}.json"))  # while it was searched for
+    return None if has_begun else found
+
+
+def lost_ref(root: Root, run_id: str, key: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"the ref of run {run_id!r} is missing, and its data is there", where=root.part("data", key)
+    )
