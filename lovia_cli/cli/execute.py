@@ -98,6 +98,8 @@ async def is_answered(stores: Stores, job: Job) -> bool:
     if job.run_id is None or job.if_run_exists not in ("resume", "resume_only"):
         return False
     info = await stores.runs.info(job.run_id)
+    if info is None and job.session_id is not None:
+        return await stores.sessions.has_segment(job.session_id, job.run_id)
     return info is not None and info.status == Status.COMPLETED
 
 

@@ -19,9 +19,9 @@ from lovia_cli.errors import LimitReached, Stopped
 from lovia_cli.tools.arguments import parse_arguments
 from lovia_cli.tools.base import Tool, ToolContext, ToolError
 from stores.entries import ResultKind, ToolCallEntry, ToolResultEntry
-from stores.errors import LoviaError
+from stores.errors import LoviaError, StoreError
 from stores.surgery import cancelled
-from stores.values import clean_text, to_text
+from stores.values import ValueNotStorable, clean_text, to_text
 
 Emit = Callable[..., None]
 
@@ -141,18 +141,21 @@ class Calls:
             if tool.on_resume != "rerun" and await self._started_before(call):
                 return _answer(call, _LOST.format(name=call.name), "error")
             value = await unless_stopped(self._order.stop, self._call(tool, arguments, call))
-            self._journal.state.check()
-            return _answer(call, to_text(value), "ok")
-        except Stopped:
+            return self._stored(call, value)
+        except (Stopped, StoreError):
             raise
-        except ToolError as error:
-            return _answer(call, error.message, "error")
         except LoviaError as error:
-            if error.code.startswith("store"):
-                raise
-            return _answer(call, _told(error), "error")
+            return _answer(call, error.message, "error")
         except Exception as error:
             return _answer(call, f"{type(error).__name__}: {error}", "error")
+
+    def _stored(self, call: ToolCallEntry, value: Any) -> ToolResultEntry:
+        """The result in its stored form; without one it is an error, for the effect has happened (D4)."""
+        try:
+            self._journal.state.check()
+            return _answer(call, to_text(value), "ok")
+        except ValueNotStorable as error:
+            return _answer(call, _told(error), "error")
 
     async def _started_before(self, call: ToolCallEntry) -> bool:
         """True when an earlier process began this call; else mark it as begun, durably, before it runs (Z5)."""
@@ -166,7 +169,7 @@ class Calls:
         context = self._context(call)
         try:
             async with asyncio.timeout(tool.timeout) as scope:
-                return await tool.call(arguments, context)
+                return await _guarded(tool, arguments, context)
         except TimeoutError as error:
             if scope.expired():
                 raise ToolError(
@@ -190,6 +193,19 @@ class Calls:
             deps=self._order.deps,
             progress=lambda text: progress(text=text),
         )
+
+
+async def _guarded(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
+    """Call the tool; what would end the task or the process, raised by the tool itself, is its failure (X13)."""
+    try:
+        return await tool.call(arguments, context)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ToolError(f"CancelledError: {error}".rstrip(": ")) from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ToolError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 _LOST = (

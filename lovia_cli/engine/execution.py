@@ -18,7 +18,7 @@ from lovia_cli.engine.opening import Finalise, Heal, Opened, open_run
 from lovia_cli.engine.options import RunResult
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.results import result_of
-from lovia_cli.engine.stopping import watched
+from lovia_cli.engine.stopping import unless_stopped, watched
 from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
 from stores.errors import LoviaError, StoreError
 from stores.records import Save, Status
@@ -49,7 +49,7 @@ class Execution:
         """What ``then`` makes of the open run while its lease is held."""
         while True:
             async with AsyncExitStack() as held:
-                found = await open_run(self._order, held)
+                found = await unless_stopped(self._order.stop, open_run(self._order, held))
                 if isinstance(found, Opened):
                     return await then(found)
             await self._prepare(found)
@@ -120,11 +120,12 @@ class Execution:
         if drifted:
             self._notice("agent_drift", f"the agent has changed since this run was saved: {describe(drifted)}")
             self._emit("agent.drift", changes=drifted)
-        loop = Loop(self._order, journal, opened.conversation, self._emit)
+        loop: Loop | None = None
         try:
             async with watched(self._order.stop, opened.lease, self._order.timeout):
                 if opened.mode == "resume":
                     await self._resume(opened)
+                loop = Loop(self._order, journal, opened.conversation, self._emit)
                 await loop.go(opened.inputs)
         except asyncio.CancelledError:
             await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "abandoned"})
@@ -173,11 +174,11 @@ class Execution:
             given["variables"] = self._order.variables
         return given
 
-    async def _broken_off(self, opened: Opened, loop: Loop, error: LoviaError) -> LoviaError:
+    async def _broken_off(self, opened: Opened, loop: Loop | None, error: LoviaError) -> LoviaError:
         """Save why the run ends here: interrupted or failed (R3). A failing save does not mask the error (R9)."""
         if isinstance(error, Stopped):
-            stopped = [*opened.journal.head.stopped_calls, *loop.calls.stopped]
-            await self._close(opened, status=Status.INTERRUPTED, stop=error.stop(), stopped_calls=sorted({*stopped}))
+            stopped = {*opened.journal.head.stopped_calls, *(loop.calls.stopped if loop else ())}
+            await self._close(opened, status=Status.INTERRUPTED, stop=error.stop(), stopped_calls=sorted(stopped))
         elif isinstance(error, StoreError):
             await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "save"}, error=error.as_json())
         elif isinstance(error, ProviderError) and error.retryable:
@@ -187,6 +188,9 @@ class Execution:
         return error
 
     async def _close(self, opened: Opened, *, status: Status, **changes: Any) -> None:
+        """Save the state the run is left in; one that is completed stays so, whatever came after."""
+        if opened.journal.head.status == Status.COMPLETED:
+            return
         try:
             await opened.journal.record(str(status), status=status, **changes)
         except StoreError as failure:

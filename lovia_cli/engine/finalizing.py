@@ -38,7 +38,7 @@ async def _complete(journal: Journal) -> None:
     await journal.record(
         "finalized",
         *results,
-        *journal.queued(),
+        *journal.placed(journal.queued()),
         queued_input=[],
         status=Status.COMPLETED,
         output=last_text(journal.entries),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
+from lovia_cli.engine.stopping import until_done
 from lovia_cli.engine.userstate import UserState
 from stores.entries import JSON, Entry, InputEntry, ToolCallEntry, entry_from_json, in_call_order, pending_calls
 from stores.protocols import RunLease
@@ -52,7 +54,7 @@ class Journal:
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait({writing})
+            await until_done(writing)
             if error := writing.exception():
                 raise error from None
             raise
@@ -110,6 +112,10 @@ class Journal:
         """Inputs that were accepted and are not in the transcript yet."""
         entries = [entry_from_json(data) for data in self.head.queued_input]
         return [entry for entry in entries if isinstance(entry, InputEntry)]
+
+    def placed(self, inputs: Iterable[InputEntry]) -> list[InputEntry]:
+        """The inputs as they enter the transcript now: after the results of the current step."""
+        return [replace(entry, step=self.head.steps) for entry in inputs]
 
     def snapshot(self) -> RunSnapshot:
         """The run as it is stored now."""

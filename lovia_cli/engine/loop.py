@@ -60,12 +60,9 @@ class Loop:
             queue = [*self._journal.head.queued_input, *(entry_to_json(entry) for entry in inputs)]
             await self._journal.record("input", queued_input=queue)
         else:
-            await self._journal.record("input", *self._placed(inputs))
+            await self._journal.record("input", *self._journal.placed(inputs))
         for entry in inputs:
             self._emit("input.accepted", text=entry.text, queued=queued)
-
-    def _placed(self, inputs: Sequence[InputEntry]) -> list[InputEntry]:
-        return [replace(entry, step=self._journal.head.steps) for entry in inputs]
 
     async def drain(self) -> None:
         """Give every call of the step a result before anything else: run it, or cancel it for new input (Z1, Z2)."""
@@ -77,7 +74,7 @@ class Loop:
     async def take_queued(self) -> None:
         """Move accepted input into the transcript, which it may enter only here: after all results (Z4)."""
         if queued := self._journal.queued():
-            await self._journal.record("input", *self._placed(queued), queued_input=[])
+            await self._journal.record("input", *self._journal.placed(queued), queued_input=[])
 
     def answered(self) -> bool:
         """True when the last response asked for no tool and nothing was sent since."""

@@ -20,6 +20,7 @@ from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import limits_in_force, refuse_unpriced
 from lovia_cli.engine.options import CheckpointOptions
 from lovia_cli.engine.order import RunOrder
+from lovia_cli.errors import UserError
 from stores.entries import InputEntry
 from stores.ids import new_id
 from stores.protocols import Checkpointer, RunIndex, RunLease
@@ -60,12 +61,12 @@ async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
     """The run that ``order`` means, its lease put into ``held``; or what has to be done before it can be said."""
     checkpoint = order.checkpoint
     if checkpoint is None:
-        return await _create(order, new_id(), None)
+        return await _create(order, new_id(), None, order.session_id)
     if order.run_id is not None:
         return await _by_run_id(order, checkpoint, order.run_id, held)
     if order.session_id is not None and isinstance(checkpoint.store, RunIndex):
         return await _by_session(order, checkpoint.store, checkpoint.store, order.session_id, held)
-    return await _beside(order, checkpoint.store, new_id(), held)
+    return await _beside(order, checkpoint.store, new_id(), held, order.session_id)
 
 
 async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, held: AsyncExitStack) -> Found:
@@ -83,7 +84,7 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
     if stored is None and segment is not None and session_id is not None:
         stored = snapshot_of_segment(segment, session_id)
     if not decisions.exists(run_id, stored, checkpoint.if_run_exists) or stored is None:
-        return await _beside(order, checkpoint.store, run_id, held, lease)
+        return await _beside(order, checkpoint.store, run_id, held, session_id, lease)
     await conversation.load()
     return _go_on(order, stored, lease, conversation)
 
@@ -94,6 +95,8 @@ async def _rehydrate(
     """Save the caller's snapshot first, whole, as save 1 of the run (R8). Approvals and grants do not follow (A5)."""
     if stored is not None and checkpoint.if_run_exists != "restart":
         decisions.refuse_stored_run(run_id)
+    if not given.entries:
+        raise UserError("the snapshot to resume from has no entries", hint="take one that a store has loaded")
     left_out = {"save", "steps", "updated_at", "approvals", "grants"}
     head = {name: value for name, value in head_to_json(given.head).items() if name not in left_out}
     journal = Journal(run_id, lease, None)
@@ -131,7 +134,7 @@ async def _by_session(
         chosen = decisions.choose(runs)
         if chosen is None:
             run_id = new_id()
-            opened = await _create(order, run_id, await held.enter_async_context(store.lease(run_id)))
+            opened = await _create(order, run_id, await held.enter_async_context(store.lease(run_id)), session_id)
             opened.notices += decisions.beside(runs, run_id)
             return opened
         lease = await held.enter_async_context(store.lease(chosen.run_id))
@@ -171,23 +174,28 @@ def to_heal(runs: list[RunInfo]) -> list[str]:
 
 
 async def _beside(
-    order: RunOrder, store: Checkpointer, run_id: str, held: AsyncExitStack, lease: RunLease | None = None
+    order: RunOrder,
+    store: Checkpointer,
+    run_id: str,
+    held: AsyncExitStack,
+    session_id: str | None,
+    lease: RunLease | None = None,
 ) -> Found:
     """A new run; in a session, begun under the session's lock, beside whatever is unfinished there (K6)."""
-    if order.session_id is None or not isinstance(store, RunIndex):
-        return await _create(order, run_id, lease or await held.enter_async_context(store.lease(run_id)))
-    async with store.open_runs(order.session_id) as runs:
+    if session_id is None or not isinstance(store, RunIndex):
+        return await _create(order, run_id, lease or await held.enter_async_context(store.lease(run_id)), session_id)
+    async with store.open_runs(session_id) as runs:
         if done := [other for other in to_heal(runs) if other != run_id]:
             return Heal(done)
         lease = lease or await held.enter_async_context(store.lease(run_id))
-        opened = await _create(order, run_id, lease)
+        opened = await _create(order, run_id, lease, session_id)
         opened.notices += decisions.beside(runs, run_id)
         return opened
 
 
-async def _create(order: RunOrder, run_id: str, lease: RunLease | None) -> Opened:
+async def _create(order: RunOrder, run_id: str, lease: RunLease | None, session_id: str | None) -> Opened:
     """Write save 1 of a new run: its input, before its id is told to anybody (R1)."""
-    conversation = Conversation(order.session, order.session_id)
+    conversation = Conversation(order.session, session_id)
     await conversation.load()
     decisions.refuse_delete_without_session(order, conversation)
     inputs, notices = decisions.fresh_inputs(order, conversation)

@@ -18,6 +18,7 @@ from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
+from stores.records import Owner
 
 __all__ = ["CheckpointOptions", "Preview", "RunOptions", "RunResult", "Runner", "StopSwitch"]
 
@@ -121,8 +122,7 @@ class Runner:
                 raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
             return False
         for _ in range(max(1, round(wait / _CANCEL_POLL_SECONDS))):
-            info = await checkpointer.info(run_id) if isinstance(checkpointer, RunIndex) else None
-            if info is None or info.owner != owner:
+            if await _owner(checkpointer, run_id) != owner:
                 return True
             await asyncio.sleep(_CANCEL_POLL_SECONDS)
         raise ConflictError(
@@ -134,3 +134,11 @@ class Runner:
 def _order(agent: Agent, input: Input, options: RunOptions) -> RunOrder:
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     return RunOrder(agent=agent, input=input, **given)
+
+
+async def _owner(checkpointer: Checkpointer, run_id: str) -> Owner | None:
+    """Who executes the run now. A store without an index tells it when it is asked to cancel again."""
+    if isinstance(checkpointer, RunIndex):
+        info = await checkpointer.info(run_id)
+        return info.owner if info else None
+    return await checkpointer.request_cancel(run_id)

@@ -36,9 +36,16 @@ async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
 async def _abandon(task: asyncio.Future[Any]) -> None:
     """Cancel ``task`` and wait until it has let go; what it says while it cleans up is no news."""
     task.cancel()
-    await asyncio.wait({task})
+    await until_done(task)
     if not task.cancelled():
         task.exception()
+
+
+async def until_done(task: asyncio.Future[Any]) -> None:
+    """Wait until ``task`` has ended, however often the waiter itself is cancelled meanwhile."""
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
 
 
 @asynccontextmanager
@@ -53,12 +60,14 @@ async def watched(stop: StopSwitch, lease: RunLease | None, seconds: float | Non
         if alarm is not None:
             alarm.cancel()
         if poll is not None:
-            poll.cancel()
-            await asyncio.wait({poll})
+            await _abandon(poll)
 
 
 async def _poll(stop: StopSwitch, lease: RunLease) -> None:
-    with suppress(StoreError):  # a store that fails says so at the next save
-        while not await lease.cancel_requested():  # noqa: ASYNC110 - it comes from another process
+    requested = False
+    while not requested:
+        with suppress(StoreError):  # a store that fails says so at the next save, and may work again at the next look
+            requested = await lease.cancel_requested()
+        if not requested:
             await asyncio.sleep(CANCEL_POLL_SECONDS)
-        stop.stop(CancelRequested())
+    stop.stop(CancelRequested())

@@ -137,3 +137,11 @@ def test_z8_an_unfinished_run_whose_agent_file_is_gone_names_the_option(lovia: L
     assert refused.code == 3
     assert "lovia resume --agent FILE r1" in refused.err
     assert lovia("resume", "r1", "--agent", "moved.yaml", "--max-steps", "5").out == "ok\n"
+
+
+def test_r4_a_run_known_only_by_its_segment_is_replayed_without_its_agent(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    lovia("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1", "--delete-on-success")
+    (lovia.folder / "agent.yaml").unlink()
+    ran = lovia("run", "go", "--run-id", "r1", "-s", "u1")
+    assert (ran.code, ran.out) == (0, "hi\n")
