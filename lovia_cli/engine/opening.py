@@ -70,6 +70,8 @@ async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
 
 
 async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, held: AsyncExitStack) -> Found:
+    if order.replay_only:
+        return await _to_replay(order, checkpoint, run_id)
     lease = await held.enter_async_context(checkpoint.store.lease(run_id))
     stored = await lease.load()
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
@@ -89,6 +91,21 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
     return _go_on(order, stored, lease, conversation)
 
 
+async def _to_replay(order: RunOrder, checkpoint: CheckpointOptions, run_id: str) -> Opened:
+    """A run that is only read, and so needs neither a lease nor a store that can be written (R6)."""
+    stored = await checkpoint.store.load(run_id)
+    session_id = decisions.session_of(order, run_id, stored)
+    conversation = Conversation(order.session, session_id)
+    segment = await conversation.segment(run_id)
+    decisions.refuse_truncated(run_id, session_id, segment)
+    if stored is None and segment is not None and session_id is not None:
+        stored = snapshot_of_segment(segment, session_id)
+    decisions.exists(run_id, stored, "resume_only")
+    assert stored is not None
+    await conversation.load()
+    return _go_on(order, stored, None, conversation)
+
+
 async def _rehydrate(
     run_id: str, given: RunSnapshot, stored: RunSnapshot | None, lease: RunLease, checkpoint: CheckpointOptions
 ) -> RunSnapshot:
@@ -104,7 +121,7 @@ async def _rehydrate(
     return journal.snapshot()
 
 
-def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease, conversation: Conversation) -> Opened:
+def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease | None, conversation: Conversation) -> Opened:
     """Continue or replay under a run id: the input is ignored (R5), a steering one is queued (K2)."""
     decisions.refuse_delete_without_session(order, conversation)
     done = stored.status == Status.COMPLETED

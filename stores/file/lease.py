@@ -99,6 +99,7 @@ class FileLease:
     def _save(self, save: Save) -> None:
         line = codec.encode_save(save)
         self._open()
+        self._lock.sign()
         if self._is_broken:
             raise StoreWriteError(
                 f"an earlier save of run {self._run_id!r} failed; nothing more is written", hint="resume the run"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from stores import codec
 from stores.entries import JSON
-from stores.errors import RunLockedError, StoreBusyError, StoreError
+from stores.errors import RunLockedError, StoreBusyError, StoreError, StoreWriteError
 from stores.file.names import name_of
 from stores.file.root import Root
 from stores.ids import as_words
@@ -46,6 +47,7 @@ class RunLock:
         self._run_id = run_id
         self._name = name_of(run_id)
         self._lock: Lock | None = None
+        self._is_signed = False
         self.owner: dict[str, JSON] = {}
         self.is_first = False
         """True once it is taken for the first time ever."""
@@ -62,16 +64,24 @@ class RunLock:
             if owner := read_owner(self._root, self._name):
                 raise self.refusal(owner)
             return False
-        try:
-            self.owner = this_process() | {"since": time.time()}
-            with self._root.make_folder(*OWNERS) as owners:
-                owners.put(f"{self._name}.json", codec.encode({"kind": "owner", "id": self._run_id, **self.owner}))
-            clear_cancel(self._root, self._name)
-        except BaseException:
-            lock.release()
-            raise
         self._lock = lock
+        self.owner = this_process() | {"since": time.time()}
+        try:
+            with suppress(StoreWriteError):  # who only reads needs no name there; who writes asks for it again
+                self.sign()
+        except BaseException:
+            self.release()
+            raise
         return True
+
+    def sign(self) -> None:
+        """Say who has the lock, once. Without it nobody sees the run executed, so nothing is written before."""
+        if self._is_signed:
+            return
+        with self._root.make_folder(*OWNERS) as owners:
+            owners.put(f"{self._name}.json", codec.encode({"kind": "owner", "id": self._run_id, **self.owner}))
+        clear_cancel(self._root, self._name)
+        self._is_signed = True
 
     def release(self) -> None:
         """Give it back. That the owner's name may stay behind does no harm: the lock is the truth."""
@@ -83,7 +93,7 @@ class RunLock:
         except StoreError:
             pass
         finally:
-            lock, self._lock = self._lock, None
+            lock, self._lock, self._is_signed = self._lock, None, False
             lock.release()
 
     def refusal(self, owner: Owner | None = None) -> RunLockedError:

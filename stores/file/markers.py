@@ -6,10 +6,11 @@ gone. It names the run's data as well: a run whose creation was cut off is clear
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from stores import codec
-from stores.errors import StoreDamagedError
+from stores.errors import StoreDamagedError, StoreWriteError
 from stores.file.disk import Folder
 from stores.file.names import is_key, name_of
 from stores.file.refs import Ref
@@ -30,10 +31,10 @@ def write_marker(root: Root, ref: Ref, *, by: Folder | None = None) -> None:
 
 
 def remove_marker(root: Root, ref: Ref) -> None:
-    """The run is finished or gone. Not flushed: a marker that comes back is only looked at once more."""
+    """The run is finished or gone. Not flushed, nor insisted on: a marker that stays is only looked at once more."""
     if ref.session_id is None:
         return
-    with root.open_folder(*marker_folder(ref.session_id)) as folder:
+    with root.open_folder(*marker_folder(ref.session_id)) as folder, suppress(StoreWriteError):
         if folder:
             folder.unlink(f"{name_of(ref.run_id)}.json")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError, StoreError
+from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
 from stores.file.disk import Folder
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import name_of, readable_id
@@ -20,6 +20,7 @@ from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
+    Log,
     encode_segment,
     parse_session,
     read_log,
@@ -80,21 +81,21 @@ class FileSession:
         check_id(session_id, "session id")
         run_id = new_id() if run_id is None else check_id(run_id, "run id")
         stored = plain(meta or {})
-        async with session_lock(self._root, session_id):
-            await self._call(self._append, session_id, entries, run_id, stored)
+        try:
+            async with session_lock(self._root, session_id):
+                await self._call(self._append, session_id, entries, run_id, stored)
+        except StoreWriteError:  # a store that takes no write may hold it already
+            if not await self._call(
+                steady, lambda: _holds(read_log(self._root, session_id), run_id, entries_checksum(entries))
+            ):
+                raise
         return run_id
 
     def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
-        log = read_log(self._root, session_id)
-        checksum = entries_checksum(entries)
-        place = log.find(run_id)
-        if place and read_segment(place, None)["checksum"] != checksum:
-            raise SegmentDiffersError(
-                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-                hint="append under a new run id",
-            )
-        if place and place not in log.places[log.fields["count"] :]:
+        log, checksum = read_log(self._root, session_id), entries_checksum(entries)
+        if _holds(log, run_id, checksum):
             return
+        place = log.find(run_id)
         with (
             self._root.make_folder(*session_folder(session_id)) as folder,
             self._root.make_folder(*session_folder(session_id), "open") as temps,
@@ -181,3 +182,14 @@ class FileSession:
         check_id(session_id, "session id")
         check_id(run_id, "run id")
         return await self._call(steady, lambda: read_log(self._root, session_id).find(run_id) is not None)
+
+
+def _holds(log: Log, run_id: str, checksum: str) -> bool:
+    """True when the very segment is stored and counted; raises where another has its run id (S3)."""
+    place = log.find(run_id)
+    if place and read_segment(place, None)["checksum"] != checksum:
+        raise SegmentDiffersError(
+            f"session {log.session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+            hint="append under a new run id",
+        )
+    return place is not None and place not in log.places[log.fields["count"] :]
