@@ -84,7 +84,7 @@ class FileLease:
 
     def _adopt(self, ref: Ref) -> None:
         """Roll forward what lies beyond the ref, sweep what a killed writer left, and be ready to go on."""
-        if dropped := ref.fields.get("drop"):
+        if dropped := ref.drop:
             remove_folder(self._root.part("data", dropped))
         with self._root.open_folder("data", ref.key) as data:
             chunks: list[Chunk] = list(read_from(data, self._run_id, ref.key, ref.tail, ref.tail)) if data else []

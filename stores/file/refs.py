@@ -61,6 +61,18 @@ class Ref:
         return str(key)
 
     @property
+    def drop(self) -> str | None:
+        """The data folder of before the restart, which is to go. Checked like `key`, and never that of this run."""
+        dropped = self.fields.get("drop")
+        if dropped is None:
+            return None
+        if not is_key(dropped) or dropped == self.key:
+            raise StoreDamagedError(
+                f"the ref of run {self.run_id!r} drops what is no old data", where=f"{name_of(self.run_id)}.json"
+            )
+        return str(dropped)
+
+    @property
     def status(self) -> str:
         return str(self.fields["status"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -218,9 +218,15 @@ class FileCheckpointer:
         return await self._call(self._kept)
 
     def _kept(self) -> list[RunInfo]:
+        """A ref that cannot be read is none of them: it stands among the runs, with its damage."""
+        found: list[RunInfo] = []
         with self._root.open_folder("runs") as runs:
-            refs = [read_ref(runs, name) for name in runs.records()] if runs else []
-        return _newest_first([ref.info(DELETED, None) for ref in refs if ref and ref.is_deleted and ref.fields["keep"]])
+            for name in runs.records() if runs else ():
+                with suppress(StoreError):
+                    ref = read_ref(runs, name)
+                    if ref and ref.is_deleted and ref.fields.get("keep"):
+                        found.append(ref.info(DELETED, None))
+        return _newest_first(found)
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         check_id(run_id, "run id")
