@@ -91,7 +91,7 @@ class RunLock:
         note = this_process() | {"since": time.time(), "run_id": self._run_id, "token": self.token}
         temp = folder / f"{self._note.name}.tmp"  # the lock's holder alone writes it
         try:
-            temp.write_bytes(orjson.dumps(note))
+            _write_private(temp, orjson.dumps(note))
             temp.replace(self._note)
         except OSError as error:
             raise lock_error(error, self._note) from error
@@ -153,6 +153,14 @@ def read_owners(database: Database) -> dict[str, Owner]:
     notes = [_read_note(folder / name) or {} for name in names]
     run_ids = [note["run_id"] for note in notes if isinstance(note.get("run_id"), str)]
     return {run_id: owner for run_id in run_ids if (owner := read_owner(database, run_id))}
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Write the file for this user's eyes alone, whatever the umask, and through no link."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb") as file:
+        os.fchmod(fd, 0o600)
+        file.write(data)
 
 
 def _read_note(path: Path) -> dict[str, JSON] | None:

@@ -37,13 +37,27 @@ async def test_s8_only_its_user_may_read_it_and_what_stands_beside_it(tmp_path: 
                 connection.execute("INSERT INTO lovia_cancels VALUES ('r', 'x')")
                 beside = [name for name in names(tmp_path) if name != "store.db.locks"]
                 modes = {name: mode(tmp_path / name) for name in beside}
-        locks = [mode(tmp_path / "store.db.locks" / name) for name in names(tmp_path / "store.db.locks")]
+            locks = [mode(tmp_path / "store.db.locks" / name) for name in names(tmp_path / "store.db.locks")]
     finally:
         os.umask(before)
     journals = ["store.db-shm", "store.db-wal"] if wal else ["store.db-journal"]
     assert modes == dict.fromkeys(["store.db", *journals], 0o600)
     assert mode(tmp_path / "store.db.locks") == 0o700
     assert [found & 0o077 for found in locks] == [0] * len(locks)
+    assert locks.count(0o600) >= 1, "the owner's note can be read by the user"
+
+
+async def test_r11_the_owners_note_is_written_through_no_link(tmp_path: Path) -> None:
+    store, precious = SQLiteCheckpointer(tmp_path / "store.db"), tmp_path / "precious"
+    precious.write_text("mine")
+    async with store.lease("r") as lease:
+        await lease.save(saved(1, say("hello")))
+        (note,) = (tmp_path / "store.db.locks").glob("*.owner.json")
+    note.with_name(f"{note.name}.tmp").symlink_to(precious)
+    with pytest.raises(StoreError, match="cannot lock"):
+        async with store.lease("r"):
+            pass
+    assert precious.read_text() == "mine"
 
 
 async def test_s8_reading_creates_nothing(tmp_path: Path) -> None:
