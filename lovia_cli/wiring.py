@@ -28,6 +28,14 @@ class SessionStore(Session, SessionIndex, Protocol):
     """What the command line asks of a store of sessions."""
 
 
+class Archive(ResultStore, Protocol):
+    """What the command line asks of a store of archived outputs."""
+
+    def is_begun(self) -> bool:
+        """True once an output was archived."""
+        ...
+
+
 @dataclass(slots=True, frozen=True)
 class Stores:
     """The runs, sessions and archived outputs of one place. Opening creates nothing; the first save does."""
@@ -35,20 +43,20 @@ class Stores:
     location: StoreLocation
     runs: RunStore
     sessions: SessionStore
-    results: ResultStore | None
+    results: Archive | None
 
     @property
     def archive(self) -> ResultStore | None:
         """The archived outputs, where there are any: only then is the model offered a tool that recalls them (M2)."""
-        return self.results if (self.location.path / "results").is_dir() else None
+        return self.results if self.results and self.results.is_begun() else None
 
 
 def open_stores(location: StoreLocation) -> Stores:
     """The stores at ``location``, there or not."""
-    from stores.file import FileCheckpointer, FileResultStore, FileSession
+    from stores.file import FileStore
 
-    path = location.path
-    return Stores(location, FileCheckpointer(path), FileSession(path), FileResultStore(path))
+    store = FileStore(location.path)
+    return Stores(location, store.checkpointer, store.session, store.results)
 
 
 def check_writable(location: StoreLocation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from stores import codec
@@ -20,6 +21,10 @@ class FileResultStore:
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)
         self._call = self._root.worker.call
+
+    def is_begun(self) -> bool:
+        """True once an output was put: a store in which nothing was ever archived has no place for it."""
+        return os.path.isdir(self._root.part(RESULTS))
 
     async def put(self, reference: ResultRef, output: str) -> bool:
         return await self._call(self._put, reference, output)
