@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lovia_cli.errors import RunLockedError, StoreDamagedError
 from lovia_cli.wiring import Stores
+from stores.ids import as_words
 from stores.records import RunInfo
 
 
@@ -21,7 +22,7 @@ def refuse_owned(run: RunInfo) -> None:
     if run.owner is not None:
         raise RunLockedError(
             f"run {run.run_id!r} is being executed by process {run.owner.pid} on {run.owner.host}",
-            hint=f"wait for it, or stop it with: lovia cancel {run.run_id}",
+            hint=f"wait for it, or stop it with: lovia cancel {as_words(run.run_id)}",
         )
 
 

@@ -12,7 +12,7 @@ from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.durations import seconds_given
 from lovia_cli.cli.options import Call
-from lovia_cli.errors import RunLockedError, UserError
+from lovia_cli.errors import RunLockedError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import KeptHistories
 from stores.records import RunInfo, Status
@@ -49,18 +49,27 @@ COMMAND = prune
 async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool, yes: bool) -> Answer:
     stores = open_stores(call.settings.store)
     old = [run for run in await _candidates(stores, status) if run.updated_at is not None and run.updated_at < before]
+    left: list[str] = []
     if old and not dry_run:
         if not agreed(call, f"Remove {_words(old)}?", yes=yes):
             return NOT_DONE
-        old = [run for run in old if await _remove(stores, run)]
+        meant, old = old, []
+        for run in meant:
+            if await _remove(stores, run):
+                old.append(run)
+            else:
+                left.append(run.run_id)
     verb = "would remove" if dry_run else "removed"
     lines = [f"{verb} {_words(old)}", *(f"  {run.run_id} ({run.status})" for run in old)]
+    if left:
+        lines.append(f"left, as somebody has gone on with them meanwhile: {', '.join(left)}")
     return Told(
         message="\n".join(lines),
         data={
             "store": str(stores.location),
             "runs": [run.run_id for run in old if run.status != DELETED],
             "histories": [run.run_id for run in old if run.status == DELETED],
+            "left": left,
             "dry_run": dry_run,
         },
     )
@@ -83,7 +92,9 @@ async def _is_in_session(stores: Stores, run: RunInfo) -> bool:
 
 
 async def _remove(stores: Stores, run: RunInfo) -> bool:
-    """Delete it; False when somebody executes it just now."""
+    """Delete it; False when somebody executes it just now, or did so since it was listed."""
+    if not await _is_unchanged(stores, run):
+        return False
     try:
         await stores.runs.delete(run.run_id)
     except RunLockedError:
@@ -91,6 +102,18 @@ async def _remove(stores: Stores, run: RunInfo) -> bool:
     if stores.results and not await _is_in_session(stores, run):
         await stores.results.drop(run.run_id)
     return True
+
+
+async def _is_unchanged(stores: Stores, run: RunInfo) -> bool:
+    """True while it is what was listed. A history has no line of its own: its newest save tells."""
+    now = await stores.runs.info(run.run_id)
+    if run.status != DELETED:
+        return now is not None and (now.status, now.updated_at) == (run.status, run.updated_at)
+    try:
+        saves = await stores.runs.history(run.run_id, limit=1) if now is None else []
+    except StoreDamagedError:
+        return True  # nobody has gone on with what cannot be read
+    return [save.at for save in saves] == [run.updated_at]
 
 
 def _words(found: list[RunInfo]) -> str:

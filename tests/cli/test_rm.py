@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.lovia import SCRIPT, Lovia, call, shell_tool
+from tests.cli import terminal
+from tests.cli.lovia import SCRIPT, Lovia, call, end, shell_tool, wait_for_file
 
 
 def runs(lovia: Lovia) -> list[str]:
@@ -209,3 +211,38 @@ def test_prune_refuses_what_makes_no_sense(full: Lovia, options: list[str], told
     assert done.code == 2
     assert told in done.err
     assert full.store_bytes() == before
+
+
+def test_d3_a_damaged_run_is_in_the_way_of_no_other(full: Lovia) -> None:
+    ref = next(path for path in (full.folder / ".lovia" / "runs").glob("*.json") if b'"id":"r5"' in path.read_bytes())
+    ref.write_bytes(ref.read_bytes()[:40])
+    assert (full("rm", "nope", "-y").code, full("history", "nope").code) == (5, 5)
+    assert full("prune", "--older-than", "0s", "--dry-run", "--json").json["runs"] == ["r4", "r2", "r1"]
+
+
+def test_prune_leaves_what_somebody_has_gone_on_with_since_it_asked(full: Lovia) -> None:
+    """A run that was restarted and stopped while a person made up their mind, and a history made anew."""
+    full("rm", "r1", "--keep-history", "-y")
+
+    def steps() -> Iterator[tuple[str, str]]:
+        restart = ("run", "agent.yaml", "go", "--if-run-exists", "restart", "--max-steps", "1", "--run-id")
+        for run_id in ("r4", "r1"):
+            assert full(*restart, run_id).code == 7
+        full("rm", "run:r1", "--keep-history", "-y")
+        yield "[y/N]", "y\n"
+
+    seen = terminal.at_terminal(full, "prune", "--older-than", "0s", steps=steps(), columns=120)
+    assert "left, as somebody has gone on with them meanwhile: r4, r1" in seen.lines
+    assert runs(full) == ["r3", "r4", "r5"]
+    assert len(full("history", "run:r1", "--json").json["saves"]) > 0
+
+
+def test_m4_the_hint_beside_a_run_that_is_executed_can_be_pasted(lovia: Lovia) -> None:
+    wait = "touch started; cat fifo"
+    os.mkfifo(lovia.folder / "fifo")
+    lovia.agent([call("slow"), {"text": "ok"}], tools="tools:\n" + shell_tool("slow", wait))
+    process = lovia.start("run", "agent.yaml", "go", "--run-id", "r 1")
+    wait_for_file(lovia.folder / "started", process)
+    refused = lovia("rm", "r 1", "-y")
+    (lovia.folder / "fifo").write_text("enough")
+    assert (end(process).code, "lovia cancel 'r 1'" in refused.err) == (0, True), refused
