@@ -206,12 +206,6 @@ def head_to_json(head: RunHead) -> dict[str, JSON]:
     return out
 
 
-def head_from_json(data: dict[str, JSON]) -> RunHead:
-    """The head that `head_to_json` wrote; missing fields take their default (D2)."""
-    known = {name: value for name, value in data.items() if name in _HEAD_FIELDS}
-    return RunHead(**known, extra={name: value for name, value in data.items() if name not in _HEAD_FIELDS})
-
-
 @dataclass(slots=True, kw_only=True)
 class Segment:
     """One finished run inside a session (S1): run id, entries in call order, opaque ``meta``.
