@@ -23,8 +23,8 @@ def status_given(given: str | None) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(status, STATUSES, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UserError(f"no status {given!r}", where="--status", hint=f"{hint}Use one of: {', '.join(STATUSES)}")
+    hint = f"did you mean {near[0]}? Use" if near else "use"
+    raise UserError(f"no status {given!r}", where="--status", hint=f"{hint} one of: {', '.join(STATUSES)}")
 
 
 def since_given(given: str | None) -> float | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.lovia import Lovia
+from tests.cli.verbs import NAMING
 
 ODD = [
     "../x", "/etc/x", "a/b", ".", "..", "-x", "--json", "con", "x.json", "NUL.txt", "a b", " a", "a'b", 'a"b', "$HOME",
@@ -63,26 +64,8 @@ def test_c23_what_is_no_id_is_a_usage_error(lovia: Lovia, name: str) -> None:
     assert not (lovia.folder / ".lovia").exists()
 
 
-READING = [["resume"], ["history"], ["show"], ["cancel"], ["runs", "finalize"]]
-
-
-@pytest.mark.parametrize("verb", READING)
-def test_x5_an_unknown_id_makes_nothing(lovia: Lovia, verb: list[str]) -> None:
-    ran = lovia(*verb, "nosuch")
-    assert (ran.code, ran.out) == (5, "")
-    assert "no run or session 'nosuch'" in ran.err
-    assert list(lovia.folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("verb", READING)
-def test_x5_an_unknown_id_names_those_that_look_like_it(lovia: Lovia, verb: list[str]) -> None:
-    lovia.agent([{"text": "hi"}])
-    lovia("run", "agent.yaml", "go", "--run-id", "trip-1", "-s", "trip-session")
-    before = lovia.store_bytes()
-    ran = lovia(*verb, "trip-2")
-    assert (ran.code, ran.out) == (5, "")
-    assert "did you mean 'trip-1'" in ran.err
-    assert lovia.store_bytes() == before
+READING = [verb.split() for verb, row in NAMING.items() if row.of != "session" and verb != "rm"]
+"""The verbs that take a run or a session by one name, but for the one that would end both."""
 
 
 @pytest.mark.parametrize("argv", [["history"], ["history", "--json"], ["validate", "x.yaml"], ["--version"]])

@@ -1,0 +1,52 @@
+"""Every verb there is, with what the tables of the tests must know of it. A new verb needs its rows here."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lovia_cli.cli.app import VERBS as COMMANDS
+from lovia_cli.cli.app import Verbs
+
+
+@dataclass(frozen=True)
+class Naming:
+    """A verb that takes an id: of a run (through a session, too), of a session, or of either itself."""
+
+    of: Literal["run", "session", "thing"]
+    options: tuple[str, ...] = ()
+    """What it needs beside the id to do something."""
+
+
+NAMING = {
+    "resume": Naming("run", ("--max-steps", "9")),
+    "cancel": Naming("run"),
+    "history": Naming("thing"),
+    "show": Naming("thing"),
+    "rewind": Naming("session", ("--last-run", "-y")),
+    "trim": Naming("session", ("-y",)),
+    "rm": Naming("thing", ("-y",)),
+    "runs finalize": Naming("run"),
+}
+"""The verbs that take an id of what is stored."""
+
+MAKING_NOTHING = {
+    "history": [[], ["--json"], ["--status", "failed"], ["--since", "1d"]],
+    "validate": [["nowhere.yaml"]],
+    "schema": [["agent"], ["events"], ["run"]],
+    "completion": [["bash"], ["zsh"], ["fish"]],
+    "doctor": [[], ["--repair"]],
+    "prune": [["--older-than", "1d", "--dry-run"], ["--older-than", "1d", "-y"]],
+    "run": [["agent.yaml", "go", "--dry-run"], ["nowhere.yaml", "go"], ["agent.yaml", "go", "--run-id", ""]],
+}
+"""Command lines of the other verbs, and of some of those, that must leave an empty folder as it is (X5)."""
+
+MAKING = {"init"}
+"""Verbs that are there to make something. `run` makes a store too, but not with the lines above."""
+
+
+def all_verbs() -> set[str]:
+    """The verbs as the program has them, those of a verb with verbs of its own by both words."""
+    found = set()
+    for name in COMMANDS:
+        command = Verbs(name="lovia").get_command(None, name)
+        found |= {f"{name} {verb}".strip() for verb in getattr(command, "commands", {"": None})}
+    return found
