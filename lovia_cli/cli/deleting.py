@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lovia_cli.errors import RunLockedError, StoreDamagedError
+from lovia_cli.cli.ids import damaged_run
+from lovia_cli.errors import RunLockedError
 from lovia_cli.wiring import Stores
 from stores.ids import as_words
 from stores.records import RunInfo
@@ -31,7 +32,7 @@ async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *
     found = [await stores.runs.info(run_id) for run_id in run_ids]
     for run in found:
         if run and run.damage:
-            raise StoreDamagedError(f"run {run.run_id!r} cannot be read", where=run.damage)
+            raise damaged_run(run.run_id, run.damage)
     for run in found:
         if run and run.session_id == session_id:
             await stores.runs.delete(run.run_id, keep_history=keep_history)

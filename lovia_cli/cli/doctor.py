@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from lovia_cli.cli.answers import Answer, Checked
 from lovia_cli.cli.options import Call
+from lovia_cli.errors import RunNotFoundError
 from lovia_cli.exits import Exit
 from lovia_cli.wiring import check_store
+
+
+class StoreNotFoundError(RunNotFoundError):
+    """There is nothing to look at."""
+
+    code = "store_not_found"
 
 
 def doctor(
@@ -21,6 +29,10 @@ def doctor(
     Exits 0 when all is well: what a crash leaves behind and nobody reads is listed, and does no harm.
     """
     store = call.settings.store
+    if not os.path.lexists(store.path):
+        raise StoreNotFoundError(
+            f"there is no store at {store}", hint="name another with --store, or make one with: lovia init"
+        )
     found = check_store(store, repair=repair)
     mended = [finding for finding in found if repair and finding.repairable]
     well = all(finding in mended or finding.is_leftover for finding in found)

@@ -163,8 +163,15 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
 def _readable(info: RunInfo) -> RunInfo:
     """A run's line as it is; raises where the record behind it is damaged (D3)."""
     if info.damage:
-        raise StoreDamagedError(f"run {info.run_id!r} cannot be read", where=info.damage)
+        raise damaged_run(info.run_id, info.damage)
     return info
+
+
+def damaged_run(run_id: str, damage: str) -> StoreDamagedError:
+    """The error for a run whose line of the listing says ``REASON (PATH)``."""
+    reason, found, path = damage.removesuffix(")").partition(" (/")
+    where = f"/{path}" if found else None
+    return StoreDamagedError(f"run {run_id!r} cannot be read: {reason if found else damage}", where=where)
 
 
 def _ambiguous(name: str, why: str) -> UserError:

@@ -22,14 +22,14 @@ from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.quarantine import Problem, set_aside
 from stores.file.results import RESULTS
-from stores.file.root import IGNORE, STORE, Root
+from stores.file.root import FOLDERS, IGNORE, STORE, Root
 from stores.file.survey import DataFolder, survey
 from stores.findings import Finding
 from stores.oslock import Lock
 
 __all__ = ["Finding", "check", "repair"]
 
-PARTS = frozenset({STORE, IGNORE, "runs", "data", "sessions", RESULTS, "locks", "cancel", "quarantine"})
+PARTS = FOLDERS | {STORE, IGNORE}
 PASSES = 3
 """How often the whole store is gone through."""
 

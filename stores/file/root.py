@@ -6,6 +6,7 @@ Reading creates nothing: a store that is not there is empty. The first write mak
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from stores.worker import Worker
 
 STORE = "store.json"
 IGNORE = ".gitignore"
+FOLDERS = frozenset({"runs", "data", "sessions", "results", "locks", "cancel", "quarantine"})
+"""The store's own. One of these names may be anybody's; a store that anything was written to has two."""
 
 
 class Root:
@@ -35,9 +38,13 @@ class Root:
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
+            if os.path.islink(self.path):
+                raise self._no_store("a link that leads nowhere") from None
             return False
         except OSError as error:
             raise StoreError(f"the store cannot be read: {error.strerror}", where=self.path) from error
+        if not stat.S_ISDIR(found.st_mode):
+            raise self._no_store("no folder")
         check_owner(found, self.path)
         with self._open() as folder:
             data = folder.read(STORE)
@@ -45,11 +52,17 @@ class Root:
                 if self._is_new(folder):
                     return False
                 data = folder.read(STORE)  # another process may have made the store just now
+            if data is None and len(FOLDERS.intersection(folder.names())) < 2:
+                raise self._no_store(f"a folder without {STORE}, with other files in it")
             if data is None:
                 raise StoreDamagedError(f"{STORE} is missing", where=folder.where(STORE))
             codec.decode(data, "store", where=folder.where(STORE))
         self._known = True
         return True
+
+    def _no_store(self, what: str) -> StoreError:
+        """What is at the path is not ours: nothing to repair, and nothing to write into."""
+        return StoreError(f"this is no store: {what}", where=self.path, hint="choose another place with --store")
 
     def _open(self) -> Folder:
         """The root itself may be reached through a link; what is in it never is."""

@@ -99,8 +99,9 @@ async def test_d1_a_store_of_a_newer_lovia_is_refused_and_left_as_it_is(path: Pa
 async def test_a_folder_of_something_else_is_not_made_a_store(path: Path) -> None:
     make(path)
     (path / "thesis.txt").write_text("all of it")
-    with pytest.raises(StoreDamagedError, match=r"store\.json is missing"):
+    with pytest.raises(StoreError, match="this is no store") as caught:
         await write_run(FileStore(path).checkpointer)
+    assert "doctor" not in (caught.value.hint or "")
     assert entries(path) == ["thesis.txt"]
 
 
