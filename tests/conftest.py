@@ -1,5 +1,10 @@
 """Fixtures for the whole suite."""
 
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from tests.services import pytest_collection_modifyitems, pytest_runtest_setup, pytest_unconfigure
@@ -9,6 +14,17 @@ __all__ = [
     "pytest_runtest_setup",
     "pytest_unconfigure",
 ]  # the hooks of `tests.services`
+
+
+MEMORY = Path("/dev/shm")
+ROOM = 4_000_000_000
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders in memory, where there is room: the suite flushes thousands of times."""
+    if config.option.basetemp is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        config.option.basetemp = tempfile.mkdtemp(prefix="lovia-tests-", dir=MEMORY)
+        atexit.register(shutil.rmtree, config.option.basetemp, ignore_errors=True)
 
 
 @pytest.fixture
