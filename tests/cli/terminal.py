@@ -21,6 +21,10 @@ CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
 _PASTE_MODE = re.compile("\x1b\\[\\?2004[hl]")
 
 
+SETTLED = 0.1
+"""Seconds of silence after which a prompt that is shown also listens."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """All that the terminal was sent, line ends as ``\\n``, without what line editing switches on and off."""
@@ -62,6 +66,7 @@ def at_terminal(
         seen = b""
         for expected, typed in steps:
             seen += _until(leader, expected.encode())
+            select.select([leader], [], [], SETTLED)  # a prompt is shown just before line editing listens
             os.write(leader, typed.encode())
         seen += _until(leader, None)
     finally:
