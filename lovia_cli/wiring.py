@@ -60,13 +60,15 @@ def open_stores(location: StoreLocation) -> Stores:
 
 
 def check_writable(location: StoreLocation) -> None:
-    """Raise `StoreWriteError` where nothing could be saved, as far as that can be seen without trying."""
-    from stores.errors import StoreWriteError
+    """Raise `StoreError` where nothing could be saved, as far as that can be seen without trying."""
+    from stores.errors import StoreError, StoreWriteError
 
     path = next(path for path in (location.path, *location.path.parents) if path.exists())
-    if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
-        reason = "may not be written to" if path.is_dir() else "is no folder"
-        raise StoreWriteError(f"the store cannot be written: {path} {reason}", where=str(location))
+    hint = "name another store with --store or LOVIA_STORE"
+    if not path.is_dir():
+        raise StoreError(f"the store cannot be made: {path} is no folder", where=str(location), hint=hint)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise StoreWriteError(f"the store cannot be written: {path} is read-only", where=str(location), hint=hint)
 
 
 async def check_model(model: Model) -> None:

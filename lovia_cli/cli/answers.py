@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lovia_cli import exits
+from lovia_cli.cli.presentable import presentable
 from stores.errors import LoviaError
 
 if TYPE_CHECKING:
@@ -53,14 +54,17 @@ class RunAnswer:
 
     @property
     def problem(self) -> LoviaError | None:
-        """What went wrong, if anything did; an error that is none of ours reads as an internal one."""
+        """What went wrong, if anything did, and always what to do; an error that is none of ours is an internal one.
+
+        No value of a secret is in it.
+        """
         error = self.error or (self.result.error if self.result else None)
-        if error is None or isinstance(error, LoviaError):
-            return error
-        if isinstance(error, KeyboardInterrupt):
-            return LoviaError("stopped by SIGINT")
-        text = f"{type(error).__name__}: {error}"
-        return InternalError(f"internal error: {text}", hint="run it again with --debug, and report what it prints")
+        if error is None:
+            return None
+        shown = presentable(error)
+        if not shown.hint and not self.go_on:
+            shown.hint = _HINTS.get(self.exit_code, _HINTS[exits.Exit.FAILED])
+        return shown
 
     def as_json(self) -> Row:
         result, problem = self.result, self.problem
@@ -92,10 +96,15 @@ class RunAnswer:
         return None if self.is_run else [self.as_json()]
 
 
-class InternalError(LoviaError):
-    """A mistake of ours."""
-
-    code = "internal"
+_HINTS: dict[int, str] = {
+    exits.Exit.FAILED: "see more with --debug",
+    exits.Exit.USAGE: "see the command's --help",
+    exits.Exit.AGENT: "mend the file, and check it with: lovia validate FILE",
+    exits.Exit.NOT_FOUND: "see what there is: lovia history",
+    exits.Exit.CONFLICT: "see how it stands: lovia history",
+    exits.Exit.STORE: "check the store with: lovia doctor",
+}
+"""What to do where the error itself does not say, by exit code."""
 
 
 @dataclass(slots=True, kw_only=True)

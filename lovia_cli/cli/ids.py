@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,7 +26,6 @@ class Meant:
 
     @staticmethod
     def of(info: RunInfo) -> Meant:
-        info = _readable(info)
         return Meant(info.run_id, info.session_id, info.config, info.status == Status.COMPLETED)
 
 
@@ -54,10 +54,10 @@ async def run_meant(stores: Stores, given: str | None) -> Meant:
     the newest save (``--last``).
     """
     if given is None:
-        return Meant.of(await _newest_run(stores))
+        return Meant.of(await _readable(stores, await _newest_run(stores)))
     kind, name = split(given)
     run = await stores.runs.info(name) if kind != "session" else None
-    by_run = Meant.of(run) if run else None
+    by_run = Meant.of(await _readable(stores, run)) if run else None
     by_session = await _run_of_session(stores, name) if kind != "run" else None
     if by_run and by_session and by_run.run_id != by_session.run_id:
         raise _ambiguous(name, f"its run {by_session.run_id!r} is another")
@@ -70,14 +70,14 @@ async def run_meant(stores: Stores, given: str | None) -> Meant:
 async def thing_meant(stores: Stores, given: str | None) -> Thing:
     """The run or the session itself; when both exist, that is an error. None is the run with the newest save."""
     if given is None:
-        return Thing(run=_readable(await _newest_run(stores)))
+        return Thing(run=await _readable(stores, await _newest_run(stores)))
     kind, name = split(given)
     run = await stores.runs.info(name) if kind != "session" else None
     session = await session_named(stores, name) if kind != "run" else None
     if run and session:
         raise _ambiguous(name, "both exist")
     if run:
-        return Thing(run=_readable(run))
+        return Thing(run=await _readable(stores, run))
     if session:
         return session
     raise await not_found(stores, kind, name)
@@ -147,7 +147,7 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
     if session is None:
         return None
     if session.unfinished:
-        return Meant.of(session.unfinished[0])
+        return Meant.of(await _readable(stores, session.unfinished[0]))
     if not session.segments:
         raise RunNotFoundError(f"session {name!r} has no run", hint="start one: lovia run --session SESSION TEXT")
     last = session.segments[-1]
@@ -160,9 +160,11 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
     return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
 
 
-def _readable(info: RunInfo) -> RunInfo:
-    """A run's line as it is; raises where the record behind it is damaged (D3)."""
+async def _readable(stores: Stores, info: RunInfo) -> RunInfo:
+    """A run's line as it is; raises what keeps the record behind it from being read, such as damage (D3)."""
     if info.damage:
+        with suppress(StoreDamagedError):
+            await stores.runs.load(info.run_id)
         raise damaged_run(info.run_id, info.damage)
     return info
 

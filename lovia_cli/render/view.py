@@ -74,4 +74,6 @@ class View:
 
     def _debug(self, error: BaseException | None) -> None:
         if error is not None and self._settings.debug:
-            self._streams.err.text(safe("".join(traceback.format_exception(error))))
+            from lovia_cli.cli.secrets import hidden
+
+            self._streams.err.text(safe(hidden("".join(traceback.format_exception(error)))))

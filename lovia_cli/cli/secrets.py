@@ -1,0 +1,26 @@
+"""Keeping the values of secrets out of what is said about an error.
+
+A provider's message, or that of a library, may quote what it was sent. What a variable of the environment holds is
+taken for a secret by the variable's name; its name is shown in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+_NAME = re.compile(
+    r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|CREDENTIALS?|PAT)S?(?:_|$|\d)", re.IGNORECASE
+)
+_SHORTEST = 8
+"""A shorter value is found in too much that is no secret."""
+
+
+def hidden(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """``text`` with ``[NAME]`` for the value of each secret variable NAME, the longest first."""
+    values = ((value.strip(), name) for name, value in (environ or os.environ).items() if _NAME.search(name))
+    for value, name in sorted(values, key=lambda pair: -len(pair[0])):
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, f"[{name}]")
+    return text
