@@ -20,8 +20,9 @@ from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import limits_in_force, refuse_unpriced
 from lovia_cli.engine.options import CheckpointOptions
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.errors import UserError
+from lovia_cli.errors import RunLockedError, UserError
 from stores.entries import InputEntry
+from stores.errors import StoreError
 from stores.ids import new_id
 from stores.protocols import Checkpointer, RunIndex, RunLease
 from stores.records import RunInfo, RunSnapshot, Status, head_to_json
@@ -70,10 +71,13 @@ async def open_run(order: RunOrder, held: AsyncExitStack) -> Found:
 
 
 async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, held: AsyncExitStack) -> Found:
-    if order.replay_only:
-        return await _to_replay(order, checkpoint, run_id)
-    lease = await held.enter_async_context(checkpoint.store.lease(run_id))
-    stored = await lease.load()
+    try:
+        lease = await held.enter_async_context(checkpoint.store.lease(run_id))
+        stored = await lease.load()
+    except (StoreError, RunLockedError):
+        if order.replay_only:
+            return await _to_replay(order, checkpoint, run_id)
+        raise
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
     segment = await conversation.segment(run_id)
@@ -85,14 +89,18 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
         return _go_on(order, stored, lease, conversation)
     if stored is None and segment is not None and session_id is not None:
         stored = snapshot_of_segment(segment, session_id)
-    if not decisions.exists(run_id, stored, checkpoint.if_run_exists) or stored is None:
+    policy = "resume_only" if order.replay_only else checkpoint.if_run_exists
+    if not decisions.exists(run_id, stored, policy) or stored is None:
         return await _beside(order, checkpoint.store, run_id, held, session_id, lease)
     await conversation.load()
     return _go_on(order, stored, lease, conversation)
 
 
 async def _to_replay(order: RunOrder, checkpoint: CheckpointOptions, run_id: str) -> Opened:
-    """A run that is only read, and so needs neither a lease nor a store that can be written (R6)."""
+    """A run that can be read though its lease is not to be had: the store takes no write, or another has it (R6).
+
+    With the lease, what a crash left half done is put right on the way.
+    """
     stored = await checkpoint.store.load(run_id)
     session_id = decisions.session_of(order, run_id, stored)
     conversation = Conversation(order.session, session_id)
