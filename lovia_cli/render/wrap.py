@@ -27,7 +27,8 @@ def wrapped(text: str, first: str, indent: str, columns: int | None) -> Iterator
 def _broken(line: str, lead: str, indent: str, columns: int) -> Iterator[str]:
     current, used, empty = lead, width(lead), True
     for word in re.findall(r"\s*\S+|\s+$", line):
-        if not empty and used + width(word) > columns:
+        below = width(word.lstrip()) <= columns - width(indent)
+        if used + width(word) > columns and (not empty or below):
             yield current.rstrip()
             current, used, empty, word = indent, width(indent), True, word.lstrip()
         for piece in _pieces(word, columns - used, max(8, columns - width(indent))):
