@@ -34,6 +34,7 @@ class Live:
         self._progress = self._new_progress(settings)
         self._streamed = ""
         self._cut = self._broken = False
+        self._reasoning = ""
         self._mid_line = False
         self._told: set[str] = set()
         self._run_id = ""
@@ -133,11 +134,23 @@ class Live:
             self._progress.begin("model", f"step {data['step']}: {safe(str(data.get('model')), lines=False)}")
 
     def _on_text_delta(self, data: dict[str, Any]) -> None:
+        self._end_reasoning()
         if self._streaming and self._out is not None and data["text"]:
             self._broken = self._broken or self._cut
             self._streamed += data["text"]
             self._out.text(safe(data["text"]))
             self._mid_line = not data["text"].endswith("\n")
+
+    def _on_reasoning_delta(self, data: dict[str, Any]) -> None:
+        """With ``-vv``, by whole lines."""
+        if self._verbose > 1:
+            *lines, self._reasoning = (self._reasoning + str(data.get("text"))).split("\n")
+            for line in lines:
+                self._line(self._paint.dim(f"reasoning: {safe(line, lines=False)}"))
+
+    def _end_reasoning(self) -> None:
+        if self._reasoning:
+            self._on_reasoning_delta({"text": "\n"})
 
     def _on_model_retry(self, data: dict[str, Any]) -> None:
         if not self._quiet:
@@ -146,6 +159,7 @@ class Live:
 
     def _on_model_finished(self, data: dict[str, Any]) -> None:
         del data
+        self._end_reasoning()
         if self._progress:
             self._progress.end("model")
 

@@ -106,6 +106,13 @@ def test_verbose_shows_saves_and_steps_and_the_answer_still_once(lovia: Lovia) -
     ]
 
 
+def test_twice_verbose_shows_reasoning_too(lovia: Lovia) -> None:
+    lovia.agent([{"reasoning": "One.\nTwo\x1b.", "text": "so", "chunks": 4}])
+    seen = at_terminal(lovia, "run", "agent.yaml", "go", "--run-id", "r1", "--no-color", "-vv")
+    assert seen.lines[1:4] == ["reasoning: One.", "reasoning: Two\\x1b.", "so"]
+    assert "reasoning" not in at_terminal(lovia, "run", "agent.yaml", "go", "-v").text
+
+
 def test_a_terminal_is_shown_no_sequence_but_ours(lovia: Lovia) -> None:
     lovia.agent([{"text": "a\x1b[2Jb\x9bc", "chunks": 5}])
     plain = at_terminal(lovia, "run", "agent.yaml", "go", "--no-color").text
