@@ -13,10 +13,10 @@ INDENT = "    "
 def wrapped(text: str, first: str, indent: str, columns: int | None) -> Iterator[str]:
     """The lines of safe ``text``, the first after ``first``, the others after ``indent``.
 
-    ``columns`` None is no terminal: no line is broken.
+    ``columns`` None is no terminal: no line is broken, and tabs stay.
     """
     lead = first
-    for line in text.split("\n"):
+    for line in (text if columns is None else text.expandtabs(4)).split("\n"):
         if columns is None or width(lead) + width(line) <= columns:
             yield (lead + line).rstrip()
         else:

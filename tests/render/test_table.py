@@ -60,7 +60,8 @@ def test_broken_lines_fit_and_hold_every_word(text: str, columns: int) -> None:
 
 def test_lines_are_broken_between_words_and_those_there_are_stay() -> None:
     assert list(wrapped("one two three\n  four", "x: ", "  ", 11)) == ["x: one two", "  three", "    four"]
-    assert list(wrapped("one two three", "x: ", "  ", None)) == ["x: one two three"]
+    assert list(wrapped("one\ttwo three", "x: ", "  ", None)) == ["x: one\ttwo three"]
+    assert list(wrapped("a\tb", "x: ", "  ", 40)) == ["x: a   b"]
 
 
 def test_times_are_short_where_they_are_looked_at_and_exact_where_they_are_kept() -> None:
