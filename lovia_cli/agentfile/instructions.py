@@ -108,7 +108,8 @@ def _typed(name: str, parameter: Parameter, value: Any) -> JSON:
     try:
         result = parameter_value(parameter.type, written)
     except PydanticCustomError as error:
-        raise AgentFileError(f"the parameter '{name}' {(error.context or {})['text']}") from error
+        text, hint = (error.context or {})["text"], f"give another: --var {name}=VALUE"
+        raise AgentFileError(f"the parameter '{name}' {text}", hint=hint) from error
     if parameter.enum is not None and result not in parameter.enum:
         choices = list(map(str, parameter.enum))
         hint = near(str(value), choices, otherwise=False) or f"known: {', '.join(choices)}"

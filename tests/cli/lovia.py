@@ -57,7 +57,7 @@ class Lovia:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.env = {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{SCRIPT.parent}:{os.environ['PATH']}",
             "HOME": str(folder),
             "LANG": "C.UTF-8",
             "PYTHONWARNINGS": "error",
@@ -92,11 +92,10 @@ class Lovia:
 
     def shell(self, command: str, stdin: bytes | None = None) -> Ran:
         """A line of shell in which ``lovia`` is the script."""
-        env = {**self.env, "PATH": f"{SCRIPT.parent}:{self.env['PATH']}"}
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
-            env=env,
+            env=self.env,
             input=stdin or b"",
             capture_output=True,
             timeout=60,

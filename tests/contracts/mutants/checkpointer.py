@@ -133,12 +133,12 @@ HEAD_FIELDS = {spec.name for spec in fields(RunHead)} - {"save", "steps", "updat
 
 plant_family(
     Recording,
-    {f"Forgets_{name}": _forgets_head(name, 1) for name in HEAD_FIELDS},
+    {f"Forgets_{name}": _forgets_head(name, 1) for name in sorted(HEAD_FIELDS)},
     Contract.test_r2_every_head_field_comes_back_from_save_1,
 )
 plant_family(
     Recording,
-    {f"Forgets_{name}_AfterSave1": _forgets_head(name, 2) for name in HEAD_FIELDS - CONSTANT_HEAD_FIELDS},
+    {f"Forgets_{name}_AfterSave1": _forgets_head(name, 2) for name in sorted(HEAD_FIELDS - CONSTANT_HEAD_FIELDS)},
     Contract.test_r2_every_head_field_comes_back_from_a_later_save,
 )
 
