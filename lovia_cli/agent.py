@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lovia_cli.hooks import AgentHooks, Guardrail
 from lovia_cli.models.base import Model
 from lovia_cli.tools.base import Tool
 from stores.entries import JSON
@@ -32,7 +33,8 @@ class Agent:
     ``instructions`` is text or a function of the run's variables that renders it. ``model`` is a `Model`.
     ``parse_output`` turns the final text into the run's output. It raises `lovia_cli.errors.InvalidOutputError` or
     ValueError for a text that is none: the model is then told once, and answers again. An output that JSON cannot
-    hold completes the run, but cannot be replayed (R10).
+    hold completes the run, but cannot be replayed (R10). ``hooks`` are called around models and tools, and each of
+    ``output_guardrails`` may refuse the output; neither is part of the fingerprint, and a replay runs none (R6).
     """
 
     name: str
@@ -45,6 +47,8 @@ class Agent:
     model_settings: dict[str, JSON] = field(default_factory=dict)
     output_schema: dict[str, JSON] | None = None
     parse_output: Callable[[str], Any] | None = None
+    hooks: AgentHooks | None = None
+    output_guardrails: Sequence[Guardrail] = ()
     on_drift: str = "warn"
 
     def render_instructions(self, variables: dict[str, Any]) -> str:

@@ -8,6 +8,9 @@ LoviaError
 │   └── ScriptError       script             1   a scripted model has no turn left, or a bad one
 ├── ResumeToolMissingError resume_tool_missing 6  a pending call's tool is gone (Z7)
 ├── OutputNotStoredError  output_not_stored  1   the replay of an output that was not JSON (R10)
+├── InvalidOutputError    output_invalid     1   the answer is not the output that was asked for
+├── GuardrailTripped      guardrail          1   a check of the agent's refused the output
+├── HookError             hook               1   a hook, or a check itself, failed
 └── Stopped               (no error: why a run stopped before its end, R3)
     ├── LimitReached      limit              7
     ├── TimedOut          timeout            7
@@ -39,7 +42,7 @@ from stores.errors import (
 
 __all__ = [
     "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError",
-    "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem", "ProviderError",
+    "GuardrailTripped", "HookError", "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem", "ProviderError",
     "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError", "ScriptError",
     "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
     "StoreDamagedError", "StoreError", "StoreVersionError", "StoreWriteError", "TimedOut", "UserError",
@@ -109,6 +112,21 @@ class InvalidOutputError(LoviaError):
     """The final text is not the output that was asked for; ``parse_output`` raises it, and so may the run."""
 
     code = "output_invalid"
+
+
+class GuardrailTripped(LoviaError):  # noqa: N818 - the name that callers know
+    """An output guardrail refused the answer: the run failed, and takes new input when it is resumed."""
+
+    code = "guardrail"
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, where=where, hint=hint or "resume the run with input that says what to change")
+
+
+class HookError(LoviaError):
+    """An agent's hook or guardrail raised; what it raised is the cause. The run failed and can be resumed."""
+
+    code = "hook"
 
 
 class ProviderError(LoviaError):

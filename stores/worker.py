@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,32 +16,50 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+SHORT_SECONDS = 0.005
+"""How long an event loop may be held up by one save: about what a garbage collection takes."""
+
+
 class Worker:
     """One thread a store, started with the first call and ended with the store."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job | None] | None = None
         self._thread: threading.Thread | None = None
+        self._waiting = 0
+        self._last_save = SHORT_SECONDS
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
         job = _Job(partial(function, *args, **kwargs), asyncio.get_running_loop())
-        self._queue().put(job)
+        self._waiting += 1
         try:
+            self._queue().put(job)
             result: R = await job.answer
         except asyncio.CancelledError:
             await job.ended()
             raise
+        finally:
+            self._waiting -= 1
         return result
 
     async def save(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same for what is short and comes often: right here, when no other task is there to be held up.
+        """The same for what is short and comes often: right here, while the last one was short.
 
-        Handing a save over and back takes a third of the time that its flushes take, and twice its system calls.
+        Handing a save over and back takes a third of the time that its flushes take on a fast disk, and twice its
+        system calls; on a slow one the flushes are long, and the event loop has better to do.
         """
-        if len(asyncio.all_tasks()) == 1:
-            return function(*args, **kwargs)
-        return await self.call(function, *args, **kwargs)
+        timed = partial(self._timed, partial(function, *args, **kwargs))
+        if self._waiting == 0 and self._last_save < SHORT_SECONDS:
+            return timed()
+        return await self.call(timed)
+
+    def _timed(self, function: Callable[[], R]) -> R:
+        began = time.monotonic()
+        try:
+            return function()
+        finally:
+            self._last_save = time.monotonic() - began
 
     def _queue(self) -> SimpleQueue[_Job | None]:
         # After a fork the child has the object but not the thread.

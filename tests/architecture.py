@@ -13,7 +13,7 @@ LAYERS = [
     {"cli", "render", "templates", "__main__"},
     {"wiring", "settings", "exits"},
     {"engine", "agentfile"},
-    {"agent", "tools", "models"},
+    {"agent", "hooks", "tools", "models"},
     {"errors", "yamlfile"},
 ]
 """The parts of lovia_cli from top to bottom: each imports its own layer and those below, and all import stores."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
+from lovia_cli.engine.hooking import Hooking
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_tool
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.stopping import unless_stopped
-from lovia_cli.errors import LimitReached, Stopped
+from lovia_cli.errors import HookError, LimitReached, Stopped
 from lovia_cli.tools.arguments import parse_arguments
 from lovia_cli.tools.base import Tool, ToolContext, ToolError
 from stores.entries import ResultKind, ToolCallEntry, ToolResultEntry
@@ -34,21 +37,24 @@ def call_key(call: ToolCallEntry) -> str:
 class Calls:
     """The calls of a run, one step at a time."""
 
-    def __init__(self, order: RunOrder, journal: Journal, emit: Emit, tools: Sequence[Tool]) -> None:
+    def __init__(self, order: RunOrder, journal: Journal, emit: Emit, tools: Sequence[Tool], hooks: Hooking) -> None:
         self._order = order
         self._journal = journal
         self._emit = emit
         self._tools: dict[str, Tool] = {tool.spec.name: tool for tool in tools}
+        self._hooks = hooks
         self._running: set[str] = set()
+        self._begun: set[str] = set()
         self._stopped: list[str] = []
+        self._failed: HookError | None = None
         self._limit: LimitReached | None = None
         self._broken = False
 
     async def act(self, calls: list[ToolCallEntry]) -> None:
         """Run ``calls`` and record each result as soon as it is there.
 
-        Raises `LimitReached` when a limit left calls pending, or the reason of a stop. Calls that a stop broke off
-        are in `stopped`.
+        Raises `LimitReached` when a limit left calls pending, the reason of a stop, or what a hook raised; calls under
+        way then end first, and none begins. Calls that a stop broke off are in `stopped`.
         """
         gate = asyncio.Semaphore(max(1, self._order.agent.tool_concurrency))
         tasks = [asyncio.ensure_future(self._in_turn(gate, call)) for call in calls]
@@ -61,6 +67,8 @@ class Calls:
             raise
         if self._order.stop.reason is not None:
             raise self._order.stop.reason
+        if self._failed is not None:
+            raise self._failed
         if self._limit is not None:
             raise self._limit
 
@@ -76,7 +84,7 @@ class Calls:
 
     async def _in_turn(self, gate: asyncio.Semaphore, call: ToolCallEntry) -> None:
         async with gate:
-            if self._order.stop.reason is not None or self._limit is not None or self._broken:
+            if self._order.stop.reason or self._failed or self._limit or self._broken:
                 return
             self._limit = before_tool(self._journal, len(self._running))
             if self._limit is not None:
@@ -84,6 +92,8 @@ class Calls:
             self._running.add(call_key(call))
             try:
                 await self._run(call)
+            except HookError as error:
+                self._failed = self._failed or error
             except BaseException:
                 self._broken = True  # a save failed: nothing more may begin
                 raise
@@ -103,9 +113,12 @@ class Calls:
         try:
             result = await self._result(call)
         except Stopped:
-            self._stopped.append(call_key(call))
+            if call_key(call) in self._begun:
+                self._stopped.append(call_key(call))
             return
         await self._record(call, result, time.monotonic() - began)
+        with suppress(Stopped):  # `act` says so when all calls have ended
+            await self._hooks.tell("after_tool", call, result)
 
     async def _record(self, call: ToolCallEntry, result: ToolResultEntry, seconds: float) -> None:
         head = self._journal.head
@@ -138,11 +151,16 @@ class Calls:
         try:
             arguments = parse_arguments(call.arguments)
             tool.check(arguments)
-            if tool.on_resume != "rerun" and await self._started_before(call):
+            if tool.on_resume != "rerun" and call_key(call) in self._journal.head.started_calls:
                 return _answer(call, _LOST.format(name=call.name), "error")
+            if refused := await self._refused(call, arguments):
+                return refused
+            if tool.on_resume != "rerun":
+                await self._mark_started(call)
+            self._begun.add(call_key(call))
             value = await unless_stopped(self._order.stop, self._call(tool, arguments, call))
             return self._stored(call, value)
-        except (Stopped, StoreError):
+        except (Stopped, StoreError, HookError):
             raise
         except LoviaError as error:
             return _answer(call, error.message, "error")
@@ -157,13 +175,20 @@ class Calls:
         except ValueNotStorable as error:
             return _answer(call, _told(error), "error")
 
-    async def _started_before(self, call: ToolCallEntry) -> bool:
-        """True when an earlier process began this call; else mark it as begun, durably, before it runs (Z5)."""
-        key, head = call_key(call), self._journal.head
-        if key in head.started_calls:
-            return True
-        await self._journal.record("call_started", started_calls=lambda: [*head.started_calls, key])
-        return False
+    async def _refused(self, call: ToolCallEntry, arguments: dict[str, Any]) -> ToolResultEntry | None:
+        """The result that a hook gives the call in place of the tool; None when the tool is to run."""
+        try:
+            await self._hooks.tell("before_tool", call, deepcopy(arguments))
+        except HookError as error:
+            if isinstance(error.__cause__, ToolError):
+                return _answer(call, error.__cause__.message, "error")
+            raise
+        return None
+
+    async def _mark_started(self, call: ToolCallEntry) -> None:
+        """Note durably that the call begins, so that after a crash it is not run blindly (Z5)."""
+        head = self._journal.head
+        await self._journal.record("call_started", started_calls=lambda: [*head.started_calls, call_key(call)])
 
     async def _call(self, tool: Tool, arguments: dict[str, Any], call: ToolCallEntry) -> Any:
         context = self._context(call)

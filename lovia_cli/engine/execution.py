@@ -125,7 +125,8 @@ class Execution:
             async with watched(self._order.stop, opened.lease, self._order.timeout):
                 if opened.mode == "resume":
                     await self._resume(opened)
-                loop = Loop(self._order, journal, opened.conversation, self._emit)
+                resumed = opened.mode == "resume"
+                loop = Loop(self._order, journal, opened.conversation, self._emit, resumed=resumed)
                 await loop.go(opened.inputs)
         except asyncio.CancelledError:
             await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "abandoned"})

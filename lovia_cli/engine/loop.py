@@ -8,6 +8,7 @@ from typing import Any
 
 from lovia_cli.engine.calls import Calls, Emit, call_key
 from lovia_cli.engine.conversation import Conversation, last_text, system_inputs
+from lovia_cli.engine.hooking import Hooking
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_model
 from lovia_cli.engine.offered import offered_tools
@@ -27,13 +28,16 @@ from stores.values import clean_text, plain
 class Loop:
     """One run, from wherever its journal stands to its end."""
 
-    def __init__(self, order: RunOrder, journal: Journal, conversation: Conversation, emit: Emit) -> None:
+    def __init__(
+        self, order: RunOrder, journal: Journal, conversation: Conversation, emit: Emit, *, resumed: bool
+    ) -> None:
         self._order = order
         self._agent = order.agent
         self._journal = journal
         self._emit = emit
         self._tools = offered_tools(order, journal, conversation)
-        self.calls = Calls(order, journal, emit, self._tools)
+        self._hooks = Hooking(order, journal, resumed=resumed)
+        self.calls = Calls(order, journal, emit, self._tools, self._hooks)
         self._wire = WireTranscript()
         self._sent = 0
         self.output: Any = None
@@ -44,6 +48,7 @@ class Loop:
     async def go(self, new_inputs: Sequence[InputEntry] = ()) -> None:
         """Run to the end. Whatever stops the run before is raised, with everything recorded so far saved."""
         await self.accept(new_inputs)
+        await self._hooks.tell("on_start")
         await self.drain()
         while not self.answered() or await self.repair():
             await self.ask()
@@ -86,9 +91,12 @@ class Loop:
         if limit := before_model(self._journal):
             raise limit
         step = self._journal.head.steps + 1
+        request = self._request()
+        await self._hooks.tell("before_model", request)
         self._emit("model.started", step=step, model=self._agent.model.id)
-        response = await unless_stopped(self._order.stop, self._respond(self._request(), step))
+        response = await unless_stopped(self._order.stop, self._respond(request, step))
         await self._save(response, step)
+        await self._hooks.tell("after_model", response)
 
     def _request(self) -> ModelRequest:
         self._wire.add(_spoken(self._journal.entries[self._sent :]))
@@ -169,7 +177,9 @@ class Loop:
         return False
 
     async def finish(self) -> None:
-        """Complete the run: its output is what its last step says."""
+        """Complete the run: its output is what its last step says, once every guardrail has passed it."""
+        await self._hooks.check(self.output)
+        await self._hooks.tell("on_end", self.output)
         output, error = storable(self.output)
         await self._journal.record(
             "completed", status=Status.COMPLETED, output=output, stop=None, error=error, stopped_calls=[]

@@ -29,6 +29,7 @@ SESSIONS = Part(
             " n INTEGER NOT NULL, run_id TEXT NOT NULL, entries TEXT NOT NULL, meta TEXT NOT NULL,"
             " checksum TEXT NOT NULL, sum TEXT NOT NULL, PRIMARY KEY (session_id, n), UNIQUE (session_id, run_id))",
         ),
+        ("ALTER TABLE lovia_segments ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0",),
     ),
 )
 
@@ -88,6 +89,58 @@ def stored_checksum(connection: Connection, session_id: str, run_id: str) -> str
     return None if found is None else found[0]
 
 
+@dataclass(slots=True, frozen=True)
+class SegmentRow:
+    """A segment as it is stored. ``checksum`` is that of the entries it was first appended with (S3)."""
+
+    session_id: str
+    n: int
+    run_id: str
+    entries: bytes
+    meta: bytes
+    checksum: str
+    truncated: int = 0
+
+    @property
+    def sum(self) -> str:
+        """Over all of it. What is whole has the sum it had before there was a column ``truncated``."""
+        cut = ("truncated", self.truncated) if self.truncated else ()
+        return checksum(
+            self.session_id, self.n, self.run_id, self.checksum, *cut, texts=(self.entries, self.meta)
+        )
+
+    def insert(self, connection: Connection) -> None:
+        connection.execute(
+            f"INSERT INTO lovia_segments ({_COLUMNS}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._values()
+        )
+
+    def update(self, connection: Connection) -> None:
+        """Write it in the place of its run's segment."""
+        connection.execute(
+            "UPDATE lovia_segments SET n = ?2, entries = ?4, meta = ?5, truncated = ?7, sum = ?8"
+            " WHERE session_id = ?1 AND run_id = ?3 AND checksum = ?6",
+            self._values(),
+        )
+
+    def _values(self) -> tuple[Any, ...]:
+        texts = (self.entries.decode(), self.meta.decode())
+        return (self.session_id, self.n, self.run_id, *texts, self.checksum, self.truncated, self.sum)
+
+    def segment(self, *, where: str) -> Segment:
+        """What it holds."""
+        return Segment(
+            run_id=self.run_id,
+            entries=codec.decode_entries(orjson.loads(self.entries), where=where, run_id=self.run_id),
+            meta=orjson.loads(self.meta),
+            truncated=bool(self.truncated),
+        )
+
+
+def encode_entries(entries: list[Entry]) -> bytes:
+    """A JSON list, an entry a line."""
+    return b"[" + b",\n".join(codec.encode_entry(entry) for entry in entries) + b"]"
+
+
 def add_segment(
     connection: Connection, row: SessionRow, run_id: str, entries: list[Entry], meta: dict[str, JSON], total: str
 ) -> None:
@@ -96,19 +149,8 @@ def add_segment(
     row.entries += len(entries)
     row.updated_at = time.time()
     row.write(connection)
-    lines = b"[" + b",\n".join(codec.encode_entry(entry) for entry in entries) + b"]"
     data = codec.dumps(meta)
-    connection.execute(
-        "INSERT INTO lovia_segments (session_id, n, run_id, entries, meta, checksum, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(row.session_id, row.segments, run_id, lines.decode(), data.decode(), total),
-            segment_sum(row.session_id, row.segments, run_id, lines, data, total),
-        ),
-    )
-
-
-def segment_sum(session_id: str, n: int, run_id: str, entries: bytes, meta: bytes, total: str) -> str:
-    return checksum(session_id, n, run_id, total, texts=(entries, meta))
+    SegmentRow(row.session_id, row.segments, run_id, encode_entries(entries), data, total).insert(connection)
 
 
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:
@@ -118,33 +160,34 @@ def read_segments(connection: Connection, row: SessionRow, *, where: str) -> lis
         raise StoreDamagedError(
             f"session {row.session_id!r} has {len(found)} segments in place of {row.segments}", where=where
         )
-    return [_segment(values, where=where) for values in found]
+    return [_checked(values, where=where).segment(where=where) for values in found]
 
 
-def read_segment(connection: Connection, rowid: int, *, where: str) -> tuple[int, Segment]:
-    """The number and the segment of one row, checked."""
+def read_segment(connection: Connection, rowid: int, *, where: str) -> SegmentRow:
+    """The segment of that row id, checked."""
     (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
-    return values[1], _segment(values, where=where)
+    return _checked(values, where=where)
 
 
-def renumber(connection: Connection, rowid: int, n: int) -> None:
-    """Move a segment, which is whole, to place ``n`` of its session."""
-    (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
-    total = segment_sum(values[0], n, *values[2:-1])
-    connection.execute("UPDATE lovia_segments SET n = ?, sum = ? WHERE rowid = ?", (n, total, rowid))
+def segment_at(connection: Connection, session_id: str, n: int, *, where: str) -> SegmentRow:
+    """Segment ``n`` of the session, which has so many, checked."""
+    found = fetch(connection, f"{_SELECT} WHERE session_id = ? AND n = ?", (session_id, n))
+    if not found:
+        raise StoreDamagedError(f"segment {n} of session {session_id!r} is missing", where=where)
+    return _checked(found[0], where=where)
 
 
-_SELECT = "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum FROM lovia_segments"
+_COLUMNS = "session_id, n, run_id, entries, meta, checksum, truncated"
+_SELECT = (
+    "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, truncated, sum"
+    " FROM lovia_segments"
+)
 
 
-def _segment(values: tuple[Any, ...], *, where: str) -> Segment:
-    session_id, n, run_id, entries, meta, _, total = values
-    if segment_sum(*values[:-1]) != total:
+def _checked(values: tuple[Any, ...], *, where: str) -> SegmentRow:
+    row = SegmentRow(*values[:-1])
+    if row.sum != values[-1]:
         raise StoreDamagedError(
-            f"segment {n} of session {session_id!r} (run {run_id!r}) is not what was written", where=where
+            f"segment {row.n} of session {row.session_id!r} (run {row.run_id!r}) is not what was written", where=where
         )
-    return Segment(
-        run_id=run_id,
-        entries=codec.decode_entries(orjson.loads(entries), where=where, run_id=run_id),
-        meta=orjson.loads(meta),
-    )
+    return row

@@ -177,6 +177,8 @@ NOT_AT_THE_COMMAND_LINE = {
     "ValueNotStorable": "becomes a result that the model reads; a caller in Python is refused",
     "SegmentDiffersError": "is said as a warning: the session keeps what it has",
     "OutputNotStoredError": "what a file's agent answers is JSON; only Python has other values",
+    "GuardrailTripped": "only an agent of the Python API has guardrails",
+    "HookError": "only an agent of the Python API has hooks",
 }
 
 
