@@ -41,10 +41,10 @@ from stores.errors import (
 )
 
 __all__ = [
-    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError",
-    "GuardrailTripped", "HookError", "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem", "ProviderError",
-    "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError", "ScriptError",
-    "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
+    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "GuardrailTripped",
+    "HookError", "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem",
+    "ProviderError", "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError",
+    "ScriptError", "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
     "StoreDamagedError", "StoreError", "StoreVersionError", "StoreWriteError", "TimedOut", "UserError",
 ]  # fmt: skip
 
