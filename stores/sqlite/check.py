@@ -11,14 +11,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stores.errors import RunLockedError, StoreBusyError, StoreDamagedError, StoreError
 from stores.findings import Finding
-from stores.sqlite import check_run, check_session
+from stores.sqlite import check_results, check_run, check_session
 from stores.sqlite.database import Database
 from stores.sqlite.locks import RunLock
 from stores.sqlite.quarantine import QUARANTINE, Problem
+from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
 from stores.sqlite.salvage import can_salvage, salvage
 from stores.sqlite.schema import Part
@@ -31,6 +32,8 @@ __all__ = ["Finding", "check", "repair"]
 
 ROUNDS = 10
 """How often the store is looked at again after a repair: each round can bring the next damage to light."""
+
+Name = TypeVar("Name")
 
 _INDEX = re.compile(r"\bindex (?:lovia_|sqlite_autoindex_lovia_)", re.IGNORECASE)
 
@@ -83,6 +86,7 @@ def _problems(database: Database) -> Iterator[Problem]:
         if not of_file:
             yield from _problems_of(database, RUNS, _problems_of_runs)
             yield from _problems_of(database, SESSIONS, _problems_of_sessions)
+            yield from _problems_of(database, RESULTS, _problems_of_results)
     except StoreDamagedError as error:
         mend = partial(salvage, database) if can_salvage(database) else None
         yield Problem(error.message, mend)
@@ -111,7 +115,7 @@ def _problems_of(
     database: Database, part: Part, look: Callable[[Connection, Database], Iterator[Problem]]
 ) -> Iterator[Problem]:
     try:
-        with database.reading(part) as connection:
+        with database.reading(part, migrate=False) as connection:
             problems = list(look(connection, database)) if connection else []
     except StoreDamagedError:
         raise
@@ -140,7 +144,13 @@ def _problems_of_sessions(connection: Connection, database: Database) -> Iterato
             yield Problem(what, mend if found.can_mend else None)
 
 
-def _in_one(database: Database, change: Callable[[Connection, str], None], name: str) -> None:
+def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:
+    where = database.where
+    for what, rowid in check_results.damaged_outputs(connection, where=where):
+        yield Problem(what, partial(_in_one, database, partial(check_results.mend, where=where), rowid))
+
+
+def _in_one(database: Database, change: Callable[[Connection, Name], None], name: Name) -> None:
     """The change, and what it puts into the quarantine, in one transaction."""
     with database.writing(QUARANTINE) as connection:
         change(connection, name)

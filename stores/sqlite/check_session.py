@@ -10,7 +10,7 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.quarantine import copy_aside, set_aside
-from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session
+from stores.sqlite.segments import SessionRow, read_segment, read_session
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -20,11 +20,11 @@ _WHY = "it was damaged"
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What is wrong with a session. ``whole`` are the segments that can be kept, ``damaged`` row ids of the others."""
+    """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept."""
 
     problems: list[str] = field(default_factory=list)
     row: SessionRow | None = None
-    whole: list[SegmentRow] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     entries: int = 0
     can_mend: bool = True
@@ -46,10 +46,10 @@ def examine(connection: Connection, session_id: str, segments: list[int], *, whe
     found, numbers = Diagnosis(), []
     for rowid in segments:
         try:
-            row = read_segment(connection, rowid, where=where)
-            found.entries += len(row.segment(where=where).entries)
-            numbers.append(row.n)
-            found.whole.append(row)
+            segment = read_segment(connection, rowid, where=where)
+            found.entries += len(segment.segment(where=where).entries)
+            numbers.append(segment.n)
+            found.whole.append(rowid)
         except UnknownEntryError as error:
             found.problems.append(error.message)
             found.can_mend = False
@@ -79,7 +79,7 @@ def mend(connection: Connection, session_id: str, *, where: str) -> None:
     if not found.whole:
         connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
         return
-    for n, row in enumerate(found.whole, 1):
-        replace(row, n=n).update(connection)
+    for n, rowid in enumerate(found.whole, 1):
+        replace(read_segment(connection, rowid, where=where), n=n).update(connection)
     at = found.row.updated_at if found.row else time.time()
     SessionRow(session_id, len(found.whole), found.entries, at).write(connection)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from stores.errors import StoreError, StoreWriteError
 from stores.sqlite.faults import converted, primary_code
+from stores.sqlite.owner import check_journals
 
 _PAUSE = 0.02
 
@@ -59,6 +60,7 @@ def flush_folder(folder: Path) -> None:
 
 def connect(path: Path, *, busy_timeout: float) -> sqlite3.Connection:
     """A connection to a file that is there, in autocommit mode: whoever uses it begins and ends transactions."""
+    check_journals(path)
     uri = f"file:{quote(os.fsencode(path))}?mode=rw"  # rw: it does not create the file
     with converted(str(path)):
         with _FILES:
@@ -69,6 +71,8 @@ def connect(path: Path, *, busy_timeout: float) -> sqlite3.Connection:
         try:
             for pragma in ("foreign_keys = ON", "cell_size_check = ON", "fullfsync = ON", "checkpoint_fullfsync = ON"):
                 connection.execute(f"PRAGMA {pragma}")
+            if not connection.execute("PRAGMA page_count").fetchone()[0]:
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that a new file can shrink again
             _flush_as_needed(connection)
         except BaseException:
             connection.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stores.errors import StoreError, UserError
+from stores.sqlite.owner import check_owner
 from stores.sqlite.schema import Part, bring_up, version_of
 from stores.worker import Worker
 
@@ -62,8 +63,11 @@ class Database:
             yield self._connect(found)
 
     @contextmanager
-    def reading(self, part: Part) -> Iterator[Connection | None]:
-        """A transaction that sees one moment of the part's tables; None when the file holds none."""
+    def reading(self, part: Part, *, migrate: bool = True) -> Iterator[Connection | None]:
+        """A transaction that sees one moment of the part's tables; None when the file holds none.
+
+        Without ``migrate`` an older version stays what it is in the file: it is migrated for this one look.
+        """
         with self.looking() as connection:
             if connection is None:
                 yield None
@@ -73,9 +77,10 @@ class Database:
                 version = version_of(connection, part, where=self.where)
                 if 0 < version < part.version:
                     connection.rollback()
-                    self._migrate(part)
-                    connection.execute("BEGIN")
-                    version = version_of(connection, part, where=self.where)
+                    if migrate:
+                        self._migrate(part)
+                    connection.execute("BEGIN" if migrate else "BEGIN IMMEDIATE")
+                    bring_up(connection, part, where=self.where)  # when it was migrated, there is nothing to do
                 yield connection if version else None
             finally:
                 connection.rollback()
@@ -118,6 +123,7 @@ class Database:
             raise StoreError(f"the database cannot be reached: {error.strerror}", where=self.where) from error
         if not stat.S_ISREG(found.st_mode):
             raise StoreError("not a file", where=self.where, hint="give the path of a database file")
+        check_owner(found, self.where)
         return os.getpid(), found.st_dev, found.st_ino
 
     def _connect(self, found: tuple[int, ...]) -> Connection:

@@ -21,6 +21,7 @@ from stores.errors import RunLockedError, StoreError
 from stores.ids import as_words
 from stores.oslock import Lock, is_alive, lock_error, this_process
 from stores.records import Owner
+from stores.sqlite.owner import check_beside
 from stores.sqlite.rows import RUNS
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def _folder(database: Database) -> Path:
 
 def _make_folder(database: Database) -> Path:
     folder = _folder(database)
+    check_beside(folder)
     try:
         if not folder.is_dir():
             folder.mkdir(0o700, parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from stores.sqlite.database import BUSY_TIMEOUT, Database
 from stores.sqlite.lease import SQLiteLease, remove_run
 from stores.sqlite.locks import RunLock, SessionLock, leave_cancel, read_owner, read_owners
 from stores.sqlite.rows import DELETED, RUNS, RunRow, read_lines, read_row
+from stores.sqlite.space import give_back
 
 START_PATIENCE = 0.25
 """Seconds for which a starter retries a lock that no living owner explains: a reader may be probing it."""
@@ -106,6 +107,7 @@ class SQLiteCheckpointer:
             elif existed:
                 row.status = DELETED
                 row.update(connection)
+        give_back(self._database)
         return existed
 
     async def request_cancel(self, run_id: str) -> Owner | None:
@@ -158,7 +160,10 @@ class SQLiteCheckpointer:
         await self._call(self._settle, check_id(run_id, "run id"))
 
     def _settle(self, run_id: str) -> None:
-        if not self._is_stored(run_id):
+        """Nothing is written where nothing changes: a store that takes no write may be replayed from (R6)."""
+        with self._database.reading(RUNS) as connection:
+            row = read_row(connection, run_id, where=self._database.where) if connection else None
+        if row is None or row.settled:
             return
         with self._database.writing(RUNS) as connection:
             row = read_row(connection, run_id, where=self._database.where)

@@ -15,6 +15,7 @@ from stores.sqlite.connection import connect, create_file, flush_folder
 from stores.sqlite.database import Database
 from stores.sqlite.faults import converted
 from stores.sqlite.quarantine import QUARANTINE
+from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS
@@ -22,6 +23,7 @@ from stores.sqlite.segments import SESSIONS
 _TABLES = {
     RUNS: ("lovia_logs", "lovia_saves", "lovia_runs", "lovia_lines"),
     SESSIONS: ("lovia_sessions", "lovia_segments"),
+    RESULTS: ("lovia_results",),
     QUARANTINE: ("lovia_quarantine",),
 }
 

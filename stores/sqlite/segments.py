@@ -105,9 +105,7 @@ class SegmentRow:
     def sum(self) -> str:
         """Over all of it. What is whole has the sum it had before there was a column ``truncated``."""
         cut = ("truncated", self.truncated) if self.truncated else ()
-        return checksum(
-            self.session_id, self.n, self.run_id, self.checksum, *cut, texts=(self.entries, self.meta)
-        )
+        return checksum(self.session_id, self.n, self.run_id, self.checksum, *cut, texts=(self.entries, self.meta))
 
     def insert(self, connection: Connection) -> None:
         connection.execute(
@@ -117,8 +115,8 @@ class SegmentRow:
     def update(self, connection: Connection) -> None:
         """Write it in the place of its run's segment."""
         connection.execute(
-            "UPDATE lovia_segments SET n = ?2, entries = ?4, meta = ?5, truncated = ?7, sum = ?8"
-            " WHERE session_id = ?1 AND run_id = ?3 AND checksum = ?6",
+            "UPDATE lovia_segments SET n = ?2, entries = ?4, meta = ?5, checksum = ?6, truncated = ?7, sum = ?8"
+            " WHERE session_id = ?1 AND run_id = ?3",
             self._values(),
         )
 

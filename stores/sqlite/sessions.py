@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stores.entries import JSON, Entry
 from stores.errors import SegmentDiffersError
 from stores.ids import check_id, new_id
+from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.sqlite.database import BUSY_TIMEOUT, Database
+from stores.sqlite.rewinding import rewind
 from stores.sqlite.segments import (
     SESSIONS,
     SessionRow,
@@ -18,12 +21,17 @@ from stores.sqlite.segments import (
     read_session,
     stored_checksum,
 )
-from stores.surgery import entries_checksum
+from stores.sqlite.space import give_back
+from stores.sqlite.trimming import Trim
+from stores.surgery import check_count, entries_checksum
 from stores.values import plain
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 
 class SQLiteSession:
-    """A `Session` and a `SessionIndex` in one SQLite file, which other stores may share.
+    """A `Session` in one SQLite file, which other stores may share. It can be listed, rewound and trimmed.
 
     ``wal=True`` turns the file to WAL mode. Another process's lock is waited for ``busy_timeout`` seconds.
     """
@@ -54,18 +62,18 @@ class SQLiteSession:
         return run_id
 
     def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
-        """One transaction from the look at what is stored to the commit: of two that race, one finds the other's."""
+        """What is stored needs no write, so that a store that takes none is no hindrance (R6).
+
+        Else one transaction from the look at what is stored to the commit: of two that race, one finds the other's.
+        """
         total = entries_checksum(entries)
+        with self._database.reading(SESSIONS) as connection:
+            if connection is not None and _holds(connection, session_id, run_id, total):
+                return
         with self._database.writing(SESSIONS) as connection:
-            stored = stored_checksum(connection, session_id, run_id)
-            if stored is None:
+            if not _holds(connection, session_id, run_id, total):
                 row = read_session(connection, session_id, where=self._database.where) or SessionRow(session_id)
                 add_segment(connection, row, run_id, entries, meta, total)
-            elif stored != total:
-                raise SegmentDiffersError(
-                    f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-                    hint="append under a new run id",
-                )
 
     async def clear(self, session_id: str) -> None:
         await self._call(self._clear, check_id(session_id, "session id"))
@@ -77,6 +85,33 @@ class SQLiteSession:
                 return
         with self._database.writing(SESSIONS) as connection:
             connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
+        give_back(self._database)
+
+    async def rewind(self, session_id: str, *, keep_entries: int) -> int:
+        check_id(session_id, "session id")
+        check_count("keep_entries", keep_entries)
+        return await self._call(self._rewind, session_id, keep_entries)
+
+    def _rewind(self, session_id: str, keep_entries: int) -> int:
+        with self._database.reading(SESSIONS) as connection:
+            row = read_session(connection, session_id, where=self._database.where) if connection else None
+        if row is None or (keep_entries and keep_entries >= row.entries):
+            return 0
+        with self._database.writing(SESSIONS) as connection:
+            removed = rewind(connection, session_id, keep_entries, where=self._database.where)
+        give_back(self._database)
+        return removed
+
+    async def trim_tool_results(
+        self, session_id: str, *, keep_chars: int = 400, keep_runs: int = 1, archive: ResultStore | None = None
+    ) -> int:
+        check_id(session_id, "session id")
+        check_count("keep_chars", keep_chars)
+        check_count("keep_runs", keep_runs)
+        trimmed = await Trim(self._database, session_id, keep_chars, keep_runs, archive).carry_out()
+        if trimmed:
+            await self._call(give_back, self._database)
+        return trimmed
 
     async def sessions(self) -> list[SessionInfo]:
         return await self._call(self._list)
@@ -93,3 +128,14 @@ class SQLiteSession:
     def _has_segment(self, session_id: str, run_id: str) -> bool:
         with self._database.reading(SESSIONS) as connection:
             return connection is not None and stored_checksum(connection, session_id, run_id) is not None
+
+
+def _holds(connection: Connection, session_id: str, run_id: str, total: str) -> bool:
+    """True when the very segment is stored; raises where another has its run id (S3)."""
+    stored = stored_checksum(connection, session_id, run_id)
+    if stored not in (None, total):
+        raise SegmentDiffersError(
+            f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
+            hint="append under a new run id",
+        )
+    return stored is not None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from stores.sqlite.database import BUSY_TIMEOUT, Database
+from stores.sqlite.results import SQLiteResultStore
 from stores.sqlite.runs import SQLiteCheckpointer
 from stores.sqlite.sessions import SQLiteSession
 
 
 class SQLiteStore:
-    """Sessions and runs in one file, with one connection and one thread.
+    """Sessions, runs and archived outputs in one file, with one connection and one thread.
 
     Nothing is read or written before it is asked for, and reading makes nothing: a file that is not there is empty.
     """
@@ -20,3 +21,4 @@ class SQLiteStore:
         self.path = database.path
         self.session = SQLiteSession(database)
         self.checkpointer = SQLiteCheckpointer(database)
+        self.results = SQLiteResultStore(database)

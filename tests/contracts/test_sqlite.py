@@ -11,18 +11,21 @@ from stores.conformance import (
     HistoryContract,
     KeptHistoriesContract,
     LeaseContract,
+    ResultStoreContract,
+    RewindContract,
     RunIndexContract,
     SessionContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
+    TrimContract,
 )
 from stores.conformance.checks import saved, write
 from stores.conformance.samples import say
-from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
 
 
-class SessionSuite(SessionContract, SessionIndexContract):
+class SessionSuite(SessionContract, SessionIndexContract, RewindContract, TrimContract):
     wal = False
 
     @pytest.fixture(autouse=True)
@@ -100,3 +103,13 @@ class TestSQLiteCheckpointerBesideSessions(CheckpointerSuite):
             for session_id in ("s", "r"):
                 await SQLiteSession(self.path, wal=True).append(session_id, [say("a segment")], run_id="r")
         return await super().open()
+
+
+@pytest.mark.anyio
+class TestSQLiteResultStore(ResultStoreContract):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "store.db"
+
+    async def open(self) -> SQLiteResultStore:
+        return SQLiteResultStore(self.path)
