@@ -193,6 +193,17 @@ async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Ope
     )
 
 
+async def unfinished_run(store: Checkpointer, session_id: str | None) -> str | None:
+    """The session's unfinished run, of several the one updated last (K6); None when there is none."""
+    if session_id is None:
+        raise UserError("nothing says which run is to go on", hint="name the run, or its session: session_id=")
+    if not isinstance(store, RunIndex):
+        raise UserError("this store does not list its runs, so it cannot find a session's", hint="name the run itself")
+    async with store.open_runs(session_id) as runs:
+        chosen = decisions.choose([run for run in runs if run.status != Status.COMPLETED])
+    return chosen.run_id if chosen else None
+
+
 def to_heal(runs: list[RunInfo]) -> list[str]:
     """Completed runs that nobody executes and whose segment may be missing."""
     return [run.run_id for run in runs if run.status == Status.COMPLETED and run.owner is None and run.damage is None]

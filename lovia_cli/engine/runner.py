@@ -11,6 +11,7 @@ from lovia_cli.engine.events import Sink
 from lovia_cli.engine.execution import Execution
 from lovia_cli.engine.finalizing import finalize_run
 from lovia_cli.engine.inputs import Input
+from lovia_cli.engine.opening import unfinished_run
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.preview import Preview, preview
@@ -18,7 +19,7 @@ from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
-from stores.records import Owner
+from stores.records import Owner, Status
 
 __all__ = ["CheckpointOptions", "Preview", "RunOptions", "RunResult", "Runner", "StopSwitch"]
 
@@ -82,6 +83,24 @@ class Runner:
         What refuses the order before the run goes on is raised here too.
         """
         return await Execution(_order(agent, input, options)).go()
+
+    @staticmethod
+    async def resume(
+        agent: Agent, run_id: str | None = None, *, checkpointer: Checkpointer, **options: Unpack[RunOptions]
+    ) -> RunResult | None:
+        """Go on with an unfinished run, without new input: ``run_id``, or else the one of ``session_id`` (K2, K6).
+
+        None when nothing is left to do: the run is completed, or the session has no unfinished one. Raises as `run`
+        does, and `RunNotFoundError` for a run id that is not stored.
+        """
+        if run_id is None:
+            run_id = await unfinished_run(checkpointer, options.get("session_id"))
+        elif (stored := await checkpointer.load(run_id)) and stored.status == Status.COMPLETED:
+            run_id = None
+        if run_id is None:
+            return None
+        given: dict[str, Any] = {**options, "checkpoint": CheckpointOptions(checkpointer, run_id, "resume_only")}
+        return await Runner.run(agent, **given)
 
     @staticmethod
     async def preview(agent: Agent, input: Input = "", **options: Unpack[RunOptions]) -> Preview:
