@@ -22,7 +22,7 @@ from stores.sqlite.quarantine import QUARANTINE, Problem
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
 from stores.sqlite.salvage import can_salvage, salvage
-from stores.sqlite.schema import Part
+from stores.sqlite.schema import Part, bring_up
 from stores.sqlite.segments import SESSIONS
 
 if TYPE_CHECKING:
@@ -127,10 +127,12 @@ def _problems_of(
 def _problems_of_runs(connection: Connection, database: Database) -> Iterator[Problem]:
     where = database.where
     for what, selected in check_run.stray_rows(connection, where=where):
-        yield Problem(what, partial(_in_one, database, check_run.set_stray_aside, selected))
+        yield Problem(what, partial(_in_one, database, RUNS, check_run.set_stray_aside, selected))
     for run_id in check_run.run_ids(connection, where=where):
         found = check_run.examine(connection, run_id, where=where)
-        mend = partial(_in_one, database, partial(check_run.mend, where=where), run_id) if found.can_mend else None
+        mend = (
+            partial(_in_one, database, RUNS, partial(check_run.mend, where=where), run_id) if found.can_mend else None
+        )
         for what in found.problems:
             yield Problem(what, mend, run_id)
 
@@ -139,7 +141,7 @@ def _problems_of_sessions(connection: Connection, database: Database) -> Iterato
     where = database.where
     for session_id, segments in check_session.session_ids(connection).items():
         found = check_session.examine(connection, session_id, segments, where=where)
-        mend = partial(_in_one, database, partial(check_session.mend, where=where), session_id)
+        mend = partial(_in_one, database, SESSIONS, partial(check_session.mend, where=where), session_id)
         for what in found.problems:
             yield Problem(what, mend if found.can_mend else None)
 
@@ -147,10 +149,11 @@ def _problems_of_sessions(connection: Connection, database: Database) -> Iterato
 def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:
     where = database.where
     for what, rowid in check_results.damaged_outputs(connection, where=where):
-        yield Problem(what, partial(_in_one, database, partial(check_results.mend, where=where), rowid))
+        yield Problem(what, partial(_in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))
 
 
-def _in_one(database: Database, change: Callable[[Connection, Name], None], name: Name) -> None:
-    """The change, and what it puts into the quarantine, in one transaction."""
+def _in_one(database: Database, part: Part, change: Callable[[Connection, Name], None], name: Name) -> None:
+    """The change to that part, and what it puts into the quarantine, in one transaction."""
     with database.writing(QUARANTINE) as connection:
+        bring_up(connection, part, where=database.where)
         change(connection, name)

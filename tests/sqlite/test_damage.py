@@ -14,7 +14,7 @@ from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.saves import save_sum
-from stores.sqlite.segments import segment_sum
+from stores.sqlite.segments import SegmentRow
 from tests.sqlite.kit import change, fill, long_run, raw
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ OF_RUN = {
     "lovia_saves": "log = (SELECT log FROM lovia_runs WHERE run_id = 'r') AND number = 3",
     "lovia_lines": "run_id = 'r'",
 }
-SEGMENT_ROWS = ["n", "run_id", "entries", "meta", "checksum", "sum"]
+SEGMENT_ROWS = ["n", "run_id", "entries", "meta", "checksum", "truncated", "sum"]
 TYPES = {"updated_at": "REAL", "number": "INTEGER", "log": "INTEGER"}
 
 
@@ -183,7 +183,7 @@ async def test_d1_an_entry_of_a_later_version_is_an_error_that_names_run_and_fil
     data = b'[{"type":"hologram"}]'
     with raw(path) as connection:
         (checksum,) = connection.execute("SELECT checksum FROM lovia_segments").fetchone()
-        total = segment_sum("s", 1, "r1", data, b"{}", checksum)
+        total = SegmentRow("s", 1, "r1", data, b"{}", checksum).sum
         connection.execute("UPDATE lovia_segments SET entries = ?, sum = ?", (data.decode(), total))
     with pytest.raises(UnknownEntryError) as refusal:
         await SQLiteSession(path).load("s")

@@ -11,7 +11,8 @@ from stores.conformance.checks import exactly, saved, write
 from stores.conformance.samples import say
 from stores.errors import StoreError, UserError
 from stores.records import fold
-from stores.sqlite import SQLiteCheckpointer, SQLiteSession, SQLiteStore
+from stores.references import ResultRef
+from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession, SQLiteStore
 from stores.sqlite.database import Database
 from stores.sqlite.rows import RUNS
 from tests.sqlite.kit import fill, long_run, names, raw
@@ -58,6 +59,28 @@ async def test_r11_the_owners_note_is_written_through_no_link(tmp_path: Path) ->
         async with store.lease("r"):
             pass
     assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["store.db-journal", "store.db-wal", "store.db-shm", "store.db.locks"])
+async def test_s8_a_link_in_the_place_of_a_file_beside_it_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "store.db"
+    await SQLiteSession(path).append("s", [say("one")], run_id="r")
+    (tmp_path / name).symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="a link stands in the place") as refusal:
+        async with SQLiteCheckpointer(path).lease("r") as lease:
+            await lease.load()
+    assert refusal.value.where == str(tmp_path / name)
+
+
+async def test_s8_another_users_file_is_refused(tmp_path: Path) -> None:
+    path = Path("/etc/passwd")
+    if os.geteuid() == 0:
+        path = tmp_path / "store.db"
+        path.touch()
+        os.chown(path, 12345, -1)
+    for ask in (SQLiteSession(path).sessions, SQLiteCheckpointer(path).runs):
+        with pytest.raises(StoreError, match="belongs to user"):
+            await ask()
 
 
 async def test_s8_reading_creates_nothing(tmp_path: Path) -> None:
@@ -141,15 +164,19 @@ async def test_s8_sessions_and_runs_may_share_a_file_or_not(tmp_path: Path, wal:
         exactly(await SQLiteCheckpointer(runs_at).load(run_id), fold(run_id, long_run()))
         exactly(await SQLiteSession(sessions_at).load("s"), [say("one")])
     with raw(one) as connection:
-        assert sorted(connection.execute("SELECT part, version FROM lovia_schema")) == [("runs", 1), ("sessions", 1)]
+        assert sorted(connection.execute("SELECT part FROM lovia_schema")) == [("runs",), ("sessions",)]
     with raw(other) as connection:
-        assert list(connection.execute("SELECT part, version FROM lovia_schema")) == [("sessions", 1)]
+        assert list(connection.execute("SELECT part FROM lovia_schema")) == [("sessions",)]
 
 
-async def test_s8_a_store_is_both_in_one_file(tmp_path: Path) -> None:
+async def test_s8_a_store_is_everything_in_one_file(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "store.db", wal=True)
     await write(store.checkpointer, "r", *long_run())
     await store.session.append("s", [say("one")], run_id="r")
+    assert store.results.is_begun() is False
+    await store.results.put(ResultRef("r", 1, 1), "rain")
+    assert store.results.is_begun() is True
+    assert await SQLiteResultStore(store.path).get(ResultRef("r", 1, 1)) == "rain"
     exactly(await SQLiteCheckpointer(store.path).load("r"), fold("r", long_run()))
     exactly(await SQLiteSession(store.path).load("s"), [say("one")])
 

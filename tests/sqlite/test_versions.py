@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from stores.conformance.checks import write
-from stores.conformance.samples import say
+from stores.conformance.checks import exactly, saved, write
+from stores.conformance.samples import call, say
 from stores.errors import StoreDamagedError, StoreVersionError
+from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
 from stores.sqlite.schema import Part
 from tests.sqlite.kit import change, fill, long_run, raw
@@ -17,6 +19,11 @@ pytestmark = pytest.mark.anyio
 
 FIRST = ("CREATE TABLE lovia_things (name TEXT)", "INSERT INTO lovia_things VALUES ('old')")
 SECOND = ("ALTER TABLE lovia_things ADD COLUMN size INTEGER", "UPDATE lovia_things SET size = length(name)")
+OLD_RUN = [
+    saved(1, say("hello"), session_id="s", agent="a", config={"model": "m"}),
+    saved(2, call(1), step=1),
+]
+OLD_SEGMENTS = [("r1", {"n": 1}, False), ("r2", {"n": 2}, False)]
 ONE = Part("things", (FIRST,))
 TWO = Part("things", (FIRST, SECOND))
 BROKEN = Part("things", (FIRST, (*SECOND, "INSERT INTO nowhere VALUES (1)")))
@@ -75,7 +82,7 @@ async def test_d1_a_version_that_passes_while_the_store_is_open_is_refused_too(t
     runs = SQLiteCheckpointer(path)
     async with runs.lease("r") as lease:
         await lease.save(long_run()[0])
-        change(path, "UPDATE lovia_schema SET version = 2 WHERE part = 'runs'")
+        change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
         with pytest.raises(StoreVersionError):
             await lease.save(long_run()[1])
         with pytest.raises(StoreVersionError):
@@ -107,6 +114,42 @@ def test_d1_an_older_version_is_migrated_by_whoever_opens_it_first(tmp_path: Pat
             assert connection.execute("SELECT * FROM lovia_things").fetchall() == [("old", 3)]
         with raw(path) as connection:
             assert list(connection.execute("SELECT * FROM lovia_schema")) == [("things", 2)]
+
+
+@pytest.fixture
+def version_1(tmp_path: Path) -> Path:
+    """A file as the first version left it: run r was killed in session s, which has the segments r1 and r2."""
+    path = tmp_path / "old.db"
+    with raw(path) as connection:
+        connection.executescript(Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8"))
+    path.chmod(0o600)
+    return path
+
+
+async def test_d1_a_file_of_the_first_version_is_whole_and_goes_on(version_1: Path) -> None:
+    runs, sessions = SQLiteCheckpointer(version_1), SQLiteSession(version_1)
+    async with runs.lease("r") as lease:
+        exactly(await lease.load(), fold("r", OLD_RUN))
+    exactly([(one.run_id, one.meta, one.truncated) for one in await sessions.segments("s")], OLD_SEGMENTS)
+    await sessions.append("s", [say("question 3")], run_id="r3")
+    assert await sessions.rewind("s", keep_entries=3) == 2
+    again = SQLiteSession(version_1)
+    exactly(
+        [(one.run_id, one.meta, one.truncated) for one in await again.segments("s")],
+        [OLD_SEGMENTS[0], ("r2", {}, True)],
+    )
+    assert check(version_1) == []
+
+
+async def test_d1_the_doctor_looks_at_an_older_file_and_leaves_it_so(version_1: Path) -> None:
+    before = dump(version_1)
+    assert check(version_1) == []
+    change(version_1, "UPDATE lovia_segments SET entries = '[]' WHERE n = 1")
+    damaged = dump(version_1)
+    assert [finding.repairable for finding in check(version_1)] == [True]
+    assert (dump(version_1), before == damaged) == (damaged, False)
+    repair(version_1)
+    assert [one.run_id for one in await SQLiteSession(version_1).segments("s")] == ["r2"]
 
 
 def test_d1_a_new_file_goes_through_every_step(tmp_path: Path) -> None:
