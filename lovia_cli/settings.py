@@ -13,11 +13,14 @@ from stores.errors import UserError
 
 Output = Literal["text", "json", "ndjson", "github"]
 Origin = Literal["flag", "env", "found", "default"]
+StoreKind = Literal["file", "sqlite"]
 
 STORE_NAME = ".lovia"
 OUTPUTS: tuple[Output, ...] = ("text", "json", "ndjson")
 CHECK_OUTPUTS: tuple[Output, ...] = (*OUTPUTS, "github")
 """Those of `lovia validate`: its findings can be annotations of a GitHub workflow."""
+_KINDS: dict[str, StoreKind] = {"file": "file", "sqlite": "sqlite"}
+_USE = "use PATH, file:PATH or sqlite:PATH"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+]+):(.*)", re.DOTALL)
 
 
@@ -28,13 +31,15 @@ class StoreLocation:
     path: Path
     origin: Origin
     given: str = ""
+    kind: StoreKind = "file"
 
     @property
     def exists(self) -> bool:
-        return self.path.is_dir()
+        return self.path.is_dir() if self.kind == "file" else self.path.is_file()
 
     def __str__(self) -> str:
-        return str(self.path)
+        """What ``--store`` takes, from anywhere."""
+        return str(self.path) if self.kind == "file" else f"{self.kind}:{self.path}"
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -54,30 +59,30 @@ class Settings:
 def locate_store(flag: str | None, environ: Mapping[str, str], cwd: Path) -> StoreLocation:
     """``--store`` > ``LOVIA_STORE`` > the nearest ``.lovia`` upward > ``./.lovia``. Looks, and creates nothing."""
     if flag is not None:
-        return StoreLocation(_store_path(flag, "--store", cwd), "flag", flag)
+        return _named_store(flag, "--store", "flag", cwd)
     if named := environ.get("LOVIA_STORE"):
-        return StoreLocation(_store_path(named, "LOVIA_STORE", cwd), "env", named)
+        return _named_store(named, "LOVIA_STORE", "env", cwd)
     for folder in (cwd, *cwd.parents):
         if (folder / STORE_NAME).is_dir():
             return StoreLocation(folder / STORE_NAME, "found")
     return StoreLocation(cwd / STORE_NAME, "default")
 
 
-def _store_path(value: str, source: str, cwd: Path) -> Path:
-    """The folder that a path or a ``file:`` URL names."""
+def _named_store(value: str, source: str, origin: Origin, cwd: Path) -> StoreLocation:
+    """The store that a path or a URL names."""
     match = _SCHEME.fullmatch(value)
     scheme, rest = match.groups() if match else ("file", value)
-    if scheme in ("sqlite", "postgresql", "postgres"):
-        raise UserError(
-            f"{scheme} stores are not there yet", where=f"{source} {value}", hint="use a folder: --store .lovia"
-        )
-    if scheme != "file":
-        raise UserError(f"unknown kind of store {scheme!r}", where=f"{source} {value}", hint="use PATH or file:PATH")
+    kind = _KINDS.get(scheme)
+    if kind is None:
+        is_planned = scheme in ("postgresql", "postgres")
+        what = f"{scheme} stores are not there yet" if is_planned else f"unknown kind of store {scheme!r}"
+        raise UserError(what, where=f"{source} {value}", hint=_USE)
     if rest.startswith("//"):  # file:///path, as other tools write it; file://host/path has no meaning here
-        rest = rest.removeprefix("//")
-    if not rest.strip() or "\0" in rest:
-        raise UserError("the store's path is empty or no path", where=source, hint="use PATH or file:PATH")
-    return Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
+        rest = f"/{rest.lstrip('/')}"
+    if not rest.strip() or "\0" in rest or rest == ":memory:":
+        raise UserError("the store's path is empty or no path", where=source, hint=_USE)
+    path = Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
+    return StoreLocation(path, origin, value, kind)
 
 
 def choose_output(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from lovia_cli.models.base import Model
     from lovia_cli.models.spec import ModelFactory, ModelSpec
     from lovia_cli.settings import StoreLocation
-    from stores.file.check import Finding
-    from stores.file.known import KnownIds
+    from stores.findings import Finding
+    from stores.known import KnownIds
 
 
 class RunStore(Checkpointer, RunIndex, History, Protocol):
@@ -53,18 +53,27 @@ class Stores:
 
 def open_stores(location: StoreLocation) -> Stores:
     """The stores at ``location``, there or not."""
+    if location.kind == "sqlite":
+        from stores.sqlite import SQLiteStore
+
+        database = SQLiteStore(location.path)
+        return Stores(location, database.checkpointer, database.session, database.results)
     from stores.file import FileStore
 
-    store = FileStore(location.path)
-    return Stores(location, store.checkpointer, store.session, store.results)
+    folder = FileStore(location.path)
+    return Stores(location, folder.checkpointer, folder.session, folder.results)
 
 
 def check_writable(location: StoreLocation) -> None:
     """Raise `StoreError` where nothing could be saved, as far as that can be seen without trying."""
     from stores.errors import StoreError, StoreWriteError
 
-    path = next(path for path in (location.path, *location.path.parents) if path.exists())
-    hint = "name another store with --store or LOVIA_STORE"
+    path, hint = location.path, "name another store with --store or LOVIA_STORE"
+    if location.kind == "sqlite":
+        if path.is_file() and not os.access(path, os.W_OK):
+            raise StoreWriteError(f"the store cannot be written: {path} is read-only", where=str(location), hint=hint)
+        path = path.parent  # a journal is made beside the file
+    path = next(path for path in (path, *path.parents) if path.exists())
     if not path.is_dir():
         raise StoreError(f"the store cannot be made: {path} is no folder", where=str(location), hint=hint)
     if not os.access(path, os.W_OK | os.X_OK):
@@ -96,16 +105,20 @@ def make_store(location: StoreLocation) -> None:
 
 
 def known_ids(location: StoreLocation) -> KnownIds:
-    """The ids of runs and sessions that a shell can complete, from refs alone."""
-    from stores.file.known import known_ids
-
+    """The ids of runs and sessions that a shell can complete, without reading any run."""
+    if location.kind == "sqlite":
+        from stores.sqlite.known import known_ids
+    else:
+        from stores.file.known import known_ids
     return known_ids(location.path)
 
 
 def check_store(location: StoreLocation, *, repair: bool) -> list[Finding]:
     """All that is wrong with the store; with ``repair``, what was wrong, and what could be mended is."""
-    from stores.file import check
-
+    if location.kind == "sqlite":
+        from stores.sqlite import check
+    else:
+        from stores.file import check
     return check.repair(location.path) if repair else check.check(location.path)
 
 

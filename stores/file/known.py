@@ -9,20 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from stores.errors import LoviaError
 from stores.file.disk import Folder
 from stores.file.names import name_of
+from stores.known import KnownIds
 
 _DELETED = "deleted"  # as in stores.file.refs, which would load an event loop
-
-
-class KnownIds(NamedTuple):
-    """Ids of runs and of sessions, each once."""
-
-    runs: list[str]
-    sessions: list[str]
 
 
 def known_ids(path: str | Path) -> KnownIds:

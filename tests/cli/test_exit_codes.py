@@ -105,7 +105,7 @@ TABLE: list[tuple[int, Callable[[Lovia], None], list[str]]] = [
     (2, nothing, [*RUN, "-o", "xml"]),
     (2, nothing, [*RUN, "--if-run-exists", "fail"]),
     (2, nothing, [*RUN, "--run-id", "x", "--if-run-exists", "maybe"]),
-    (2, nothing, [*RUN, "--store", "sqlite:x.db"]),
+    (2, nothing, [*RUN, "--store", "postgresql://x/y"]),
     (2, nothing, [*RUN, "--store", "ftp:x"]),
     (2, nothing, [*RUN, "--store", ""]),
     (2, finished, ["show", "u1", "--step", "1"]),

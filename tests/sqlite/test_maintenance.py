@@ -1,4 +1,4 @@
-"""Rewind, trim and the archive where they meet SQLite: the space that is freed, and others at work meanwhile (M1 to M3)."""
+"""Rewind, trim and the archive in SQLite: the space that is freed, and others at work meanwhile (M1 to M3)."""
 
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -95,7 +95,7 @@ async def test_m1_a_reader_in_the_way_keeps_the_space_and_not_the_trim(tmp_path:
     assert size(path) < 1.2 * len(LARGE)
 
 
-async def older_file(path: Path, *others: str) -> None:
+def older_file(path: Path, *others: str) -> None:
     """A file that was made without us, and so cannot shrink page by page."""
     with raw(path) as connection:
         connection.execute("CREATE TABLE lovia_other (x)")
@@ -106,7 +106,7 @@ async def older_file(path: Path, *others: str) -> None:
 
 async def test_m1_an_older_file_is_written_anew_once_and_shrinks_from_then_on(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await older_file(path)
+    older_file(path)
     session = await three_large(path)
     for keep_runs, expected in ((2, 2), (1, 1)):
         assert await session.trim_tool_results("s", keep_runs=keep_runs) == 1
@@ -117,7 +117,7 @@ async def test_m1_an_older_file_is_written_anew_once_and_shrinks_from_then_on(tm
 
 async def test_s8_a_file_with_tables_of_others_is_not_written_anew(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await older_file(path, "CREATE TABLE notes (x)", "INSERT INTO notes (rowid, x) VALUES (7, 'kept')")
+    older_file(path, "CREATE TABLE notes (x)", "INSERT INTO notes (rowid, x) VALUES (7, 'kept')")
     session = await three_large(path)
     before = size(path)
     assert await session.trim_tool_results("s") == 2
@@ -184,7 +184,7 @@ async def test_d3_a_damaged_output_is_named_and_set_aside(tmp_path: Path) -> Non
     for step in (1, 2):
         await results.put(ResultRef("r", step, 1), "rain")
     change(path, "UPDATE lovia_results SET output = 'sun' WHERE step = 1")
-    with pytest.raises(Exception, match="r/1.1 is not what was written"):
+    with pytest.raises(Exception, match=r"r/1\.1 is not what was written"):
         await results.get(ResultRef("r", 1, 1))
     assert [finding.repairable for finding in check(path)] == [True]
     repair(path)
