@@ -12,7 +12,7 @@ PACKAGES = ("lovia_cli", "stores")
 LAYERS = [
     {"cli", "render", "templates", "__main__"},
     {"wiring", "settings", "exits"},
-    {"engine", "agentfile"},
+    {"engine", "agentfile", "comparing"},
     {"agent", "hooks", "tools", "models"},
     {"errors", "yamlfile"},
 ]

@@ -1,0 +1,245 @@
+"""What differs within two texts, word by word, and within two JSON values, by the paths of their keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from lovia_cli.comparing.values import NOT_JSON, canonical, structure, written
+from stores.entries import JSON
+
+
+class Piece(NamedTuple):
+    """A part of a text, and whether the other text has something else in its place."""
+
+    text: str
+    differs: bool
+
+
+Marked = list[Piece]
+"""A text in pieces; joined they are the text."""
+
+Path = tuple[str | int, ...]
+
+
+class Difference(NamedTuple):
+    """One value that is not the same on both sides: ``path`` leads to it, such as ``guests[0].name``."""
+
+    path: str
+    kind: Literal["changed", "removed", "added"]
+    a: JSON
+    b: JSON
+
+    def as_json(self) -> dict[str, JSON]:
+        return self._asdict()
+
+
+MOST_WORDS = 3000
+"""Longer texts are compared by lines first, and what differs of them by words only where it is shorter."""
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s+|[^\w\s]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def words(text: str) -> list[str]:
+    """The text in words, spaces and signs; joined they are the text."""
+    return _WORD.findall(text)
+
+
+def mark_texts(a: str, b: str) -> tuple[Marked, Marked]:
+    """Both texts with the words marked that only one of them has."""
+    if a == b:
+        return _whole(a, False), _whole(b, False)
+    first, second = words(a), words(b)
+    if max(len(first), len(second)) > MOST_WORDS:
+        return _by_lines(a.splitlines(keepends=True), b.splitlines(keepends=True))
+    return _by_words(first, second)
+
+
+def _whole(text: str, differs: bool) -> Marked:
+    return [Piece(text, differs)] if text else []
+
+
+class _Block(NamedTuple):
+    """A stretch of the same: where it begins on both sides, and how long it is."""
+
+    a: int
+    b: int
+    size: int
+
+
+def _by_words(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
+    kept = [block for block in _blocks(a, b) if not _is_bridge(a[block.a : block.a + block.size])]
+    common = sum(len(word) for block in kept for word in a[block.a : block.a + block.size])
+    if common * 4 < min(len("".join(a)), len("".join(b))):
+        kept = []  # a few words in common do not make one text out of two
+    return _marked(a, [(block.a, block.size) for block in kept]), _marked(b, [(block.b, block.size) for block in kept])
+
+
+def _blocks(a: list[str], b: list[str]) -> Iterator[_Block]:
+    """What both have in order: their beginnings, their ends, and the longest stretches between."""
+    m, n = len(a), len(b)
+    first = next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(m, n))
+    last = 0
+    while last < min(m, n) - first and a[m - 1 - last] == b[n - 1 - last]:
+        last += 1
+    yield _Block(0, 0, first)
+    for x, y, size in SequenceMatcher(None, a[first : m - last], b[first : n - last]).get_matching_blocks():
+        yield _Block(first + x, first + y, size)
+    yield _Block(m - last, n - last, last)
+
+
+def _is_bridge(some: Sequence[str]) -> bool:
+    """Spaces and signs alone, which two different passages have by chance."""
+    return not any(char.isalnum() for word in some for char in word)
+
+
+def _marked(tokens: Sequence[str], same: Sequence[tuple[int, int]]) -> Marked:
+    """The tokens as pieces; ``same`` are the stretches that the other side has too, begin and length."""
+    out: Marked = []
+    at = 0
+    for begin, size in [*same, (len(tokens), 0)]:
+        out += _whole("".join(tokens[at:begin]), True) + _whole("".join(tokens[begin : begin + size]), False)
+        at = begin + size
+    return out
+
+
+def _by_lines(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
+    out_a: Marked = []
+    out_b: Marked = []
+    for kind, i, m, j, n in SequenceMatcher(None, a, b).get_opcodes():
+        left, right = "".join(a[i:m]), "".join(b[j:n])
+        if kind == "equal":
+            one, other = _whole(left, False), _whole(right, False)
+        elif kind == "replace" and max(len(words(left)), len(words(right))) <= MOST_WORDS:
+            one, other = _by_words(words(left), words(right))
+        else:
+            one, other = _whole(left, True), _whole(right, True)
+        out_a += one
+        out_b += other
+    return out_a, out_b
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def mark_values(a: str, b: str) -> tuple[Marked, Marked, list[Difference]]:
+    """Two texts that may hold JSON: where both do, what differs is marked and named by its path, else by words."""
+    one, other = structure(a), structure(b)
+    if one is not NOT_JSON and other is not NOT_JSON and type(one) is type(other):
+        try:
+            found = list(_differences(one, other, (), ()))
+            return _written(one, found, "a"), _written(other, found, "b"), [each.told() for each in found]
+        except RecursionError:
+            pass  # so deep that nobody reads it
+    return *mark_texts(a, b), []
+
+
+class _Found(NamedTuple):
+    """A difference, with its path on each side; None where that side has nothing."""
+
+    a_path: Path | None
+    b_path: Path | None
+    a: JSON
+    b: JSON
+
+    def told(self) -> Difference:
+        if self.b_path is None:
+            return Difference(dotted(self.a_path or ()), "removed", self.a, None)
+        kind: Literal["changed", "added"] = "added" if self.a_path is None else "changed"
+        return Difference(dotted(self.b_path), kind, self.a, self.b)
+
+
+def _differences(a: JSON, b: JSON, a_path: Path, b_path: Path) -> Iterator[_Found]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in {**a, **b}:
+            if key not in b:
+                yield _Found((*a_path, key), None, a[key], None)
+            elif key not in a:
+                yield _Found(None, (*b_path, key), None, b[key])
+            else:
+                yield from _differences(a[key], b[key], (*a_path, key), (*b_path, key))
+    elif isinstance(a, list) and isinstance(b, list):
+        yield from _in_lists(a, b, a_path, b_path)
+    elif canonical(a) != canonical(b):
+        yield _Found(a_path, b_path, a, b)
+
+
+def _in_lists(a: list[JSON], b: list[JSON], a_path: Path, b_path: Path) -> Iterator[_Found]:
+    """Element by element; one that was put in or taken out is one difference, not that of all behind it."""
+    matcher = SequenceMatcher(None, [canonical(value) for value in a], [canonical(value) for value in b])
+    for kind, i, m, j, n in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        both = min(m - i, n - j)
+        for k in range(both):
+            yield from _differences(a[i + k], b[j + k], (*a_path, i + k), (*b_path, j + k))
+        yield from (_Found((*a_path, k), None, a[k], None) for k in range(i + both, m))
+        yield from (_Found(None, (*b_path, k), None, b[k]) for k in range(j + both, n))
+
+
+def dotted(path: Path) -> str:
+    """``guests[0].name``; a key that is no name stands as ``["a key"]``."""
+    out = ""
+    for part in path:
+        if isinstance(part, int):
+            out += f"[{part}]"
+        elif _NAME.fullmatch(part):
+            out += f".{part}" if out else part
+        else:
+            out += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return out
+
+
+def _written(value: JSON, found: Sequence[_Found], side: Literal["a", "b"]) -> Marked:
+    """One side in one line, with its differing values marked; in a text that changed, its words."""
+    marked: dict[Path, Marked] = {}
+    for one in found:
+        path = one.a_path if side == "a" else one.b_path
+        if path is not None:
+            marked[path] = _marked_value(one, side)
+    alone = {path for one in found if (path := one.a_path if one.b_path is None else one.b_path) and _is_alone(one)}
+    return _joined(_pieces(value, (), marked, alone))
+
+
+def _is_alone(one: _Found) -> bool:
+    return one.a_path is None or one.b_path is None
+
+
+def _marked_value(one: _Found, side: Literal["a", "b"]) -> Marked:
+    if isinstance(one.a, str) and isinstance(one.b, str) and not _is_alone(one):
+        return mark_texts(written(one.a), written(one.b))[0 if side == "a" else 1]
+    return [Piece(written(one.a if side == "a" else one.b), True)]
+
+
+def _pieces(value: JSON, path: Path, marked: Mapping[Path, Marked], alone: set[Path]) -> Iterator[Piece]:
+    if path in marked:
+        yield from marked[path]
+    elif isinstance(value, dict) and value:
+        for number, (key, inner) in enumerate(value.items()):
+            yield Piece(", " if number else "{", False)
+            yield Piece(f"{json.dumps(key, ensure_ascii=False)}: ", (*path, key) in alone)
+            yield from _pieces(inner, (*path, key), marked, alone)
+        yield Piece("}", False)
+    elif isinstance(value, list) and value:
+        for number, inner in enumerate(value):
+            yield Piece(", " if number else "[", False)
+            yield from _pieces(inner, (*path, number), marked, alone)
+        yield Piece("]", False)
+    else:
+        yield Piece(written(value), False)
+
+
+def _joined(pieces: Iterator[Piece]) -> Marked:
+    """Neighbours that are both marked, or both not, as one piece."""
+    out: Marked = []
+    for piece in pieces:
+        if out and out[-1].differs == piece.differs:
+            out[-1] = Piece(out[-1].text + piece.text, piece.differs)
+        else:
+            out.append(piece)
+    return out
