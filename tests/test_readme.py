@@ -61,7 +61,7 @@ def test_the_python_example_runs_and_replays(tmp_path: Path) -> None:
 
 
 def test_every_command_there_is_stands_in_the_table() -> None:
-    from lovia_cli.cli.app import VERBS
+    from lovia_cli.cli.verbs import VERBS
 
     table = README.split("## Commands")[1].split("##")[0]
     assert [verb for verb in VERBS if not re.search(rf"`(lovia )?{verb}\b", table)] == []

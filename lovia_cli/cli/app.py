@@ -4,103 +4,66 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-import typer
-from typer.core import TyperGroup
-
-from lovia_cli import __version__
-from lovia_cli.cli.answers import Answer, RunAnswer, Told
-from lovia_cli.cli.options import Call, with_globals
+from lovia_cli.cli.answers import Answer, RunAnswer
+from lovia_cli.cli.options import Call, carry_out, parameters
+from lovia_cli.cli.reader import NotPlain, read
+from lovia_cli.cli.verbs import TOP, VERBS, Done
 from lovia_cli.errors import UserError
 from lovia_cli.render.streams import Streams
 from lovia_cli.settings import OUTPUTS, Output
 
-VERBS = (
-    "init", "validate", "schema", "run", "resume", "cancel", "history", "show", "rewind", "trim", "rm", "prune",
-    "doctor", "runs", "completion",
-)  # fmt: skip
 EXECUTING = frozenset({"run", "resume"})
 """The verbs that execute a run: their ndjson is its events, also on failure."""
 
 
-class Verbs(TyperGroup):
-    """The verbs by name; a verb's module is imported when it is the one that is meant."""
-
-    def __init__(self, **attrs: Any) -> None:
-        super().__init__(**attrs)
-        self.commands = dict.fromkeys(VERBS, self)  # the names, for listings and near matches
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is typer's
-        return _command(cmd_name) if cmd_name in VERBS else None
-
-
-def _command(verb: str) -> Any:
-    """What ``lovia_cli/cli/VERB.py`` calls COMMAND, or COMMANDS where the verb has verbs of its own."""
-    module = import_module(f"lovia_cli.cli.{verb}")
-    commands: dict[str, Callable[..., Answer]] | None = getattr(module, "COMMANDS", None)
-    app = _typer()
-    if commands is None:
-        app.command(verb)(with_globals(module.COMMAND))
-    else:
-        app.callback(help=module.__doc__)(with_globals(_nothing, is_verb=False))
-        for name, function in commands.items():
-            app.command(name)(with_globals(function))
-    return typer.main.get_command(app)
-
-
-def _nothing(_call: Call) -> Answer:
-    """A verb with verbs of its own does nothing by itself."""
-    return Told(message="")
-
-
-def _typer(**settings: Any) -> typer.Typer:
-    context = {"help_option_names": ["-h", "--help"]}
-    return typer.Typer(
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings=context,
-        **settings,
-    )
-
-
-def _root(_call: Call, version: bool = typer.Option(False, "--version", help="Print the version.")) -> Answer:
-    """Durable LLM agents from YAML: a run survives a crash, a kill, a full disk, a restart.
-
-    Start: lovia run AGENT.yaml "what to do" --session NAME. Go on after anything: lovia resume RUN.
-    """
-    if version:
-        raise Done(Told(message=f"lovia {__version__}", data={"version": __version__}))
-    return Told(message="")
-
-
-class Done(Exception):  # noqa: N818 - no error: the answer is there before a verb is looked at
-    """Carries an answer past the parser."""
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__()
-        self.answer = answer
-
-
 def answer_to(argv: Sequence[str], call: Call) -> Answer | None:
     """What the command line ``argv`` comes to; None when help was printed. Errors are answers too."""
-    app = _typer(cls=Verbs, invoke_without_command=True)
-    app.callback()(with_globals(_root, is_verb=False))
     try:
         _refuse_undecodable(argv)
         if not argv:
             raise UserError("no command given", hint="see what there is: lovia --help")
-        answer = typer.main.get_command(app).main(list(argv), prog_name="lovia", standalone_mode=False, obj=call)
+        return _carried_out(argv, call)
     except Done as done:
         return done.answer
     except (Exception, KeyboardInterrupt) as error:
-        return _failed(argv, call, _usage(error) if isinstance(error, typer.TyperException) else error)
-    if answer == 130:  # how typer tells of a KeyboardInterrupt
-        return _failed(argv, call, KeyboardInterrupt())
-    return None if isinstance(answer, int) else answer
+        return _failed(argv, call, error)
+
+
+def _carried_out(argv: Sequence[str], call: Call) -> Answer | None:
+    """What the functions return that the line names, the verb's last; typer has what is no simple line."""
+    try:
+        steps = _steps(argv)
+    except NotPlain:
+        from lovia_cli.cli.parser import parse
+
+        return parse(argv, call)
+    return [carry_out(step.function, call, step.values, is_verb=step.is_verb) for step in steps][-1]
+
+
+class Step(NamedTuple):
+    """A function of the command line, with its values."""
+
+    function: Callable[..., Answer]
+    values: dict[str, Any]
+    is_verb: bool = False
+
+
+def _steps(argv: Sequence[str]) -> list[Step]:
+    """The functions from the whole program's down to the verb's. Raises `NotPlain`."""
+    steps, verb, words = [], TOP, list(argv)
+    while verb.below:
+        reading = read(parameters(verb.function), words, verb_follows=True)
+        steps.append(Step(verb.function, reading.values))
+        if not reading.rest and "version" in reading.given:
+            return steps
+        name, *words = reading.rest or [""]
+        if name not in verb.below:
+            raise NotPlain
+        verb = verb.below[name]()
+    return [*steps, Step(verb.function, read(parameters(verb.function), words).values, is_verb=True)]
 
 
 def _failed(argv: Sequence[str], call: Call, error: BaseException) -> RunAnswer:
@@ -111,14 +74,6 @@ def _failed(argv: Sequence[str], call: Call, error: BaseException) -> RunAnswer:
         error.where = f"lovia {call.verb}".rstrip()
     is_run = call.verb in EXECUTING and not call.is_dry
     return RunAnswer(store=store, error=error, run_id=call.run_id, session_id=call.session_id, is_run=is_run)
-
-
-def _usage(error: Any) -> UserError:
-    """typer's own refusal in our words: what, where, and which help to read."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "lovia"
-    message = error.format_message().strip().rstrip(".")
-    return UserError(message[:1].lower() + message[1:], where=command, hint=f"see: {command} --help")
 
 
 def _refuse_undecodable(argv: Sequence[str]) -> None:

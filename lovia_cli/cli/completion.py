@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Document
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import UserError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -17,7 +16,7 @@ SCRIPTS = Path(__file__).parent.parent / "completions"
 
 def completion(
     call: Call,  # noqa: ARG001 - every command has one
-    shell: Annotated[str, typer.Argument(metavar="|".join(SHELLS), help="The shell to print it for.")],
+    shell: Annotated[str, Argument(metavar="|".join(SHELLS), help="The shell to print it for.")],
 ) -> Answer:
     """Print a script that completes commands, options, and the ids of runs and sessions.
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Told
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.render.terminal import safe
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where there is no terminal to ask at.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
-KeepHistory = Annotated[bool, typer.Option("--keep-history", help="Leave the saves of what is deleted in the store.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask; needed where there is no terminal to ask at.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Say what would be done, and change nothing.")]
+KeepHistory = Annotated[bool, Option("--keep-history", help="Leave the saves of what is deleted in the store.")]
 
 NOT_DONE = Told(message="nothing was changed", data={"declined": True}, to_stderr=True)
 """The answer to a person who has said no."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Checked
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.exits import Exit
 from lovia_cli.wiring import check_store
@@ -22,7 +21,7 @@ class StoreNotFoundError(RunNotFoundError):
 
 def doctor(
     call: Call,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend it; what is damaged is moved aside.")] = False,
+    repair: Annotated[bool, Option("--repair", help="Mend it; what is damaged is moved aside.")] = False,
 ) -> Answer:
     """Check every record of the store. Changes nothing without --repair, and loses nothing with it.
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-import typer
-
 from lovia_cli.agent import Limits as AgentLimits
 from lovia_cli.cli.answers import RunAnswer
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores
 from stores.entries import InputEntry
@@ -22,31 +21,29 @@ if TYPE_CHECKING:
 DRIFT = ("warn", "error", "ignore")
 
 Variables = Annotated[
-    list[str] | None, typer.Option("--var", "-p", metavar="K=V", help="A value for a parameter of the agent file.")
+    list[str] | None, Option("--var", "-p", metavar="K=V", help="A value for a parameter of the agent file.")
 ]
 Models = Annotated[
-    list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help="Another model, such as scripted:FILE.")
+    list[str] | None, Option("--model", "-m", metavar="MODEL", help="Another model, such as scripted:FILE.")
 ]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", metavar="N", help="At most so many steps, all in all.")]
+MaxSteps = Annotated[int | None, Option("--max-steps", metavar="N", help="At most so many steps, all in all.")]
 Limits = Annotated[
     list[str] | None,
-    typer.Option("--limit", metavar="NAME=N", help="Another limit of the agent file, such as max_tool_calls=80."),
+    Option("--limit", metavar="NAME=N", help="Another limit of the agent file, such as max_tool_calls=80."),
 ]
-MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", metavar="USD", help="At most so many US dollars, all in all.")
-]
+MaxCost = Annotated[float | None, Option("--max-cost", metavar="USD", help="At most so many US dollars, all in all.")]
 Attach = Annotated[
-    list[str] | None, typer.Option("--attach", "-a", metavar="FILE", help="An image, PDF or text beside the input.")
+    list[str] | None, Option("--attach", "-a", metavar="FILE", help="An image, PDF or text beside the input.")
 ]
 OnDrift = Annotated[
     str | None,
-    typer.Option("--on-drift", metavar="|".join(DRIFT), help="What a changed agent means for an unfinished run."),
+    Option("--on-drift", metavar="|".join(DRIFT), help="What a changed agent means for an unfinished run."),
 ]
 DeleteOnSuccess = Annotated[
-    bool, typer.Option("--delete-on-success", help="Drop the run's checkpoint once it is in its session.")
+    bool, Option("--delete-on-success", help="Drop the run's checkpoint once it is in its session.")
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="S", help="Stop after so many seconds; the run can be resumed.")
+    float | None, Option("--timeout", metavar="S", help="Stop after so many seconds; the run can be resumed.")
 ]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.filters import STATUSES, since_given, status_given
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.records import RunInfo, Status
@@ -35,15 +34,15 @@ class Wanted:
 
 def history(
     call: Call,
-    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="A run, or a session.", show_default=False)] = None,
+    name: Annotated[str | None, Argument(metavar="[ID]", help="A run, or a session.", show_default=False)] = None,
     last: Last = False,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="|".join(STATUSES), help="Runs or saves of that status only.")
+        str | None, Option("--status", metavar="|".join(STATUSES), help="Runs or saves of that status only.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="7d|2h|DATE", help="What has been saved since then only.")
+        str | None, Option("--since", metavar="7d|2h|DATE", help="What has been saved since then only.")
     ] = None,
-    number: Annotated[int | None, typer.Option("-n", metavar="N", help="The newest N only.")] = None,
+    number: Annotated[int | None, Option("-n", metavar="N", help="The newest N only.")] = None,
 ) -> Answer:
     """List runs and sessions, newest activity first; with an id, a run's saves or a session's finished runs."""
     if number is not None and number < 1:

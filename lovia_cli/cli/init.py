@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import ConflictError, UserError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation, locate_store
@@ -28,10 +27,8 @@ FOLDER = Path(__file__).parent.parent / "templates"
 
 def init(
     call: Call,
-    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="Where to; made when missing.")] = ".",
-    template: Annotated[
-        str, typer.Option("--template", metavar="|".join(TEMPLATES), help="What to begin with.")
-    ] = "basic",
+    folder: Annotated[str, Argument(metavar="[DIR]", help="Where to; made when missing.")] = ".",
+    template: Annotated[str, Option("--template", metavar="|".join(TEMPLATES), help="What to begin with.")] = "basic",
 ) -> Answer:
     """Write an agent to begin with: agent.yaml, its tools, and a script that stands in for the model.
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import UserError
 
 RunName = Annotated[
-    str | None, typer.Argument(metavar="RUN", help="A run, or a session: then its unfinished run.", show_default=False)
+    str | None, Argument(metavar="RUN", help="A run, or a session: then its unfinished run.", show_default=False)
 ]
-SessionName = Annotated[str | None, typer.Argument(metavar="SESSION", help="The session.", show_default=False)]
-Last = Annotated[bool, typer.Option("--last", help="The one with the newest save, in place of an id.")]
+SessionName = Annotated[str | None, Argument(metavar="SESSION", help="The session.", show_default=False)]
+Last = Annotated[bool, Option("--last", help="The one with the newest save, in place of an id.")]
 
 
 def named(name: str | None, last: bool, what: str = "run or session") -> str | None:

@@ -1,17 +1,14 @@
-"""The global options, before or after the verb: one decorator gives them to every command."""
+"""The global options, before or after the verb: every command takes them beside its own."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from lovia_cli.cli.parameters import Option, Parameter, parameters_of
 from lovia_cli.settings import (
     CHECK_OUTPUTS,
     OUTPUTS,
@@ -114,46 +111,40 @@ class Call:
 
 def global_options(
     store: Annotated[
-        str | None, typer.Option("--store", metavar="PATH|URL", help="Where runs and sessions are kept. [LOVIA_STORE]")
+        str | None, Option("--store", metavar="PATH|URL", help="Where runs and sessions are kept. [LOVIA_STORE]")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="text|json|ndjson", help="How to print. [LOVIA_OUTPUT]")
+        str | None, Option("--output", "-o", metavar="text|json|ndjson", help="How to print. [LOVIA_OUTPUT]")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Short for --output json.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors and the answer.")] = False,
+    json: Annotated[bool, Option("--json", help="Short for --output json.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Only errors and the answer.")] = False,
     verbose: Annotated[
         int,
-        typer.Option(
-            "--verbose", "-v", count=True, help="Say more: saves, steps; -vv also reasoning.", show_default=False
-        ),
+        Option("--verbose", "-v", count=True, help="Say more: saves, steps; -vv also reasoning.", show_default=False),
     ] = 0,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colour. [NO_COLOR]")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    no_color: Annotated[bool, Option("--no-color", help="No colour. [NO_COLOR]")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """The signature that `with_globals` adds; never called."""
+    """Declares them, as a verb declares its own; never called."""
 
 
-_GLOBALS = inspect.signature(global_options, eval_str=True)
-_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+_GLOBALS = parameters_of(global_options)
 
 
-def with_globals(function: Callable[..., Answer], *, is_verb: bool = True) -> Callable[..., Answer]:
-    """``function(call, ...)`` as a typer command: its own options and the global ones, which end up in ``call``.
+def parameters(function: Callable[..., Answer]) -> list[Parameter]:
+    """What the command line of ``function`` takes: its own, and the global options."""
+    return [*parameters_of(function), *_GLOBALS]
+
+
+def carry_out(
+    function: Callable[..., Answer], call: Call, values: Mapping[str, Any], *, is_verb: bool = True
+) -> Answer:
+    """``function(call, ...)`` with its own of the ``values``; the global options end up in ``call``.
 
     What stands before the verb decides nothing yet: the verb may say otherwise.
     """
-    own = inspect.signature(function, eval_str=True)
-
-    @functools.wraps(function)
-    def command(*, context: typer.Context, **values: Any) -> Answer:
-        call: Call = context.obj
-        call.add({name: values.pop(name) for name in _GLOBALS.parameters})
-        if is_verb:
-            call.settings  # noqa: B018 - refuse wrong options before the command looks at anything
-        return function(call, **values)
-
-    _, *options = own.parameters.values()
-    merged = [_CONTEXT, *(option.replace(kind=_CONTEXT.kind) for option in (*options, *_GLOBALS.parameters.values()))]
-    command.__signature__ = own.replace(parameters=merged)  # type: ignore[attr-defined] # typer reads it
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
-    return command
+    shared = {parameter.name for parameter in _GLOBALS}
+    call.add({name: value for name, value in values.items() if name in shared})
+    if is_verb:
+        call.settings  # noqa: B018 - refuse wrong options before the command looks at anything
+    return function(call, **{name: value for name, value in values.items() if name not in shared})

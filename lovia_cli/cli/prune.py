@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.durations import seconds_given
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunLockedError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import KeptHistories
@@ -23,9 +22,9 @@ STATUSES = (Status.COMPLETED.value, DELETED)
 
 def prune(
     call: Call,
-    older_than: Annotated[str, typer.Option("--older-than", metavar="30d", help="How old: 90s, 30m, 12h, 30d, 8w.")],
+    older_than: Annotated[str, Option("--older-than", metavar="30d", help="How old: 90s, 30m, 12h, 30d, 8w.")],
     status: Annotated[
-        str | None, typer.Option("--status", metavar="|".join(STATUSES), help="Only runs, or only histories.")
+        str | None, Option("--status", metavar="|".join(STATUSES), help="Only runs, or only histories.")
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.agents import Saved, agent_of_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
@@ -33,6 +31,7 @@ from lovia_cli.cli.execute import (
 from lovia_cli.cli.ids import run_meant, split
 from lovia_cli.cli.naming import Last, RunName, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
 from stores.ids import as_words
@@ -43,11 +42,9 @@ def resume(
     name: RunName = None,
     last: Last = False,
     input: Annotated[
-        str | None, typer.Option("--input", "-i", metavar="TEXT", help="Say something to the run before it goes on.")
+        str | None, Option("--input", "-i", metavar="TEXT", help="Say something to the run before it goes on.")
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="FILE", help="The agent file, where it has moved.")
-    ] = None,
+    agent: Annotated[str | None, Option("--agent", metavar="FILE", help="The agent file, where it has moved.")] = None,
     var: Variables = None,
     model: Models = None,
     max_steps: MaxSteps = None,

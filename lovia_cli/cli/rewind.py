@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, run_words
@@ -13,6 +11,7 @@ from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import ConflictError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import Rewind
@@ -25,12 +24,10 @@ def rewind(
     name: SessionName = None,
     last: Last = False,
     keep_entries: Annotated[
-        int | None, typer.Option("--keep-entries", metavar="N", help="Keep entries 1 to N, as lovia show numbers them.")
+        int | None, Option("--keep-entries", metavar="N", help="Keep entries 1 to N, as lovia show numbers them.")
     ] = None,
-    keep_runs: Annotated[
-        int | None, typer.Option("--keep-runs", metavar="N", help="Keep the first N finished runs.")
-    ] = None,
-    last_run: Annotated[bool, typer.Option("--last-run", help="Drop the last finished run.")] = False,
+    keep_runs: Annotated[int | None, Option("--keep-runs", metavar="N", help="Keep the first N finished runs.")] = None,
+    last_run: Annotated[bool, Option("--last-run", help="Drop the last finished run.")] = False,
     keep_history: KeepHistory = False,
     dry_run: DryRun = False,
     yes: Yes = False,

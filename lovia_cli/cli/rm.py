@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, run_words
@@ -13,6 +11,7 @@ from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.wiring import Stores, open_stores
 from stores.ids import as_words
@@ -22,7 +21,7 @@ from stores.records import RunInfo, Status
 def rm(
     call: Call,
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="A run, or a session with all its runs.", show_default=False)
+        str | None, Argument(metavar="ID", help="A run, or a session with all its runs.", show_default=False)
     ] = None,
     last: Last = False,
     keep_history: KeepHistory = False,

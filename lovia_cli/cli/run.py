@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
 from lovia_cli.cli.agents import find_agent, is_agent_file, saved_for_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
@@ -37,6 +35,7 @@ from lovia_cli.cli.execute import (
 )
 from lovia_cli.cli.foresee import foresee
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.ids import check_id
@@ -55,16 +54,16 @@ _POLICIES = ("resume", "restart", "fail", "resume-only")
 
 def run(
     call: Call,
-    first: Annotated[str | None, typer.Argument(metavar="[AGENT.yaml]", help="The agent file.")] = None,
-    second: Annotated[str | None, typer.Argument(metavar="[INPUT|-]", help="What to do; - reads stdin.")] = None,
+    first: Annotated[str | None, Argument(metavar="[AGENT.yaml]", help="The agent file.")] = None,
+    second: Annotated[str | None, Argument(metavar="[INPUT|-]", help="What to do; - reads stdin.")] = None,
     session: Annotated[
-        str | None, typer.Option("--session", "-s", metavar="ID", help="The conversation this belongs to.")
+        str | None, Option("--session", "-s", metavar="ID", help="The conversation this belongs to.")
     ] = None,
     run_id: Annotated[
-        str | None, typer.Option("--run-id", metavar="ID", help="The run's id; the same again goes on or replays.")
+        str | None, Option("--run-id", metavar="ID", help="The run's id; the same again goes on or replays.")
     ] = None,
     if_run_exists: Annotated[
-        str | None, typer.Option("--if-run-exists", metavar="|".join(_POLICIES), help="What --run-id means then.")
+        str | None, Option("--if-run-exists", metavar="|".join(_POLICIES), help="What --run-id means then.")
     ] = None,
     var: Variables = None,
     model: Models = None,
@@ -76,7 +75,7 @@ def run(
     on_drift: OnDrift = None,
     delete_on_success: DeleteOnSuccess = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, say what would happen, and write nothing.")
+        bool, Option("--dry-run", help="Check everything, say what would happen, and write nothing.")
     ] = False,
 ) -> Answer:
     """Run an agent; in a session, go on with what is unfinished there.

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Document
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import UserError
 
 KINDS = ("agent", "events", "run")
@@ -17,7 +16,7 @@ KINDS = ("agent", "events", "run")
 
 def schema(
     call: Call,  # noqa: ARG001 - every command has one
-    kind: Annotated[str, typer.Argument(metavar="|".join(KINDS), help="What to describe.")],
+    kind: Annotated[str, Argument(metavar="|".join(KINDS), help="What to describe.")],
 ) -> Answer:
     """Print a JSON Schema: of the agent file, for editors; of the events of -o ndjson; of the object of -o json."""
     if kind not in KINDS:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Item, Transcript
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import Thing, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import RunNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.entries import Entry, ToolCallEntry, ToolResultEntry, pair
@@ -27,13 +26,13 @@ class PartNotFoundError(RunNotFoundError):
 
 def show(
     call: Call,
-    name: Annotated[str | None, typer.Argument(metavar="ID", help="A run, or a session.", show_default=False)] = None,
+    name: Annotated[str | None, Argument(metavar="ID", help="A run, or a session.", show_default=False)] = None,
     last: Last = False,
-    step: Annotated[int | None, typer.Option("--step", metavar="N", help="One step of a run; 0 is its input.")] = None,
+    step: Annotated[int | None, Option("--step", metavar="N", help="One step of a run; 0 is its input.")] = None,
     one: Annotated[
-        str | None, typer.Option("--call", metavar="STEP.POSITION|ID", help="One tool call with its whole result.")
+        str | None, Option("--call", metavar="STEP.POSITION|ID", help="One tool call with its whole result.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Each entry as it is stored, one JSON object a line.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Each entry as it is stored, one JSON object a line.")] = False,
 ) -> Answer:
     """Print the transcript: a run step by step, a session with its entries numbered from 1."""
     stores = open_stores(call.settings.store)

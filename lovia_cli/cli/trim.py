@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.ids import session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import open_stores
 from stores.protocols import Trim
@@ -23,12 +22,10 @@ def trim(
     name: SessionName = None,
     last: Last = False,
     keep_chars: Annotated[
-        int, typer.Option("--keep-chars", metavar="N", help="Keep so many characters of each output.")
+        int, Option("--keep-chars", metavar="N", help="Keep so many characters of each output.")
     ] = 400,
-    keep_runs: Annotated[int, typer.Option("--keep-runs", metavar="N", help="Leave the last N runs as they are.")] = 1,
-    no_archive: Annotated[
-        bool, typer.Option("--no-archive", help="Cut for good: keep no copy of the outputs.")
-    ] = False,
+    keep_runs: Annotated[int, Option("--keep-runs", metavar="N", help="Leave the last N runs as they are.")] = 1,
+    no_archive: Annotated[bool, Option("--no-archive", help="Cut for good: keep no copy of the outputs.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Answer:

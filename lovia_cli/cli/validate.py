@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from lovia_cli.cli.answers import Answer, Checked
 from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import AgentFileError, Problem
 from lovia_cli.exits import Exit
 
 
 def validate(
     call: Call,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Agent files.")],
+    files: Annotated[list[str], Argument(metavar="FILE...", help="Agent files.")],
 ) -> Answer:
     """Check agent files: all that is wrong in them, with line and column. Asks no model and runs no tool.
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lovia_cli.cli.app import VERBS as COMMANDS
-from lovia_cli.cli.app import Verbs
 from lovia_cli.cli.grammar import FLAG, GLOBAL, VERBS
+from lovia_cli.cli.parser import Verbs
+from lovia_cli.cli.verbs import VERBS as COMMANDS
 from tests.cli.lovia import SCRIPT, Lovia, Ran
 
 ODD = [

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from lovia_cli.cli.app import VERBS as COMMANDS
-from lovia_cli.cli.app import Verbs
+from lovia_cli.cli.parser import Verbs
+from lovia_cli.cli.verbs import VERBS as COMMANDS
 
 
 @dataclass(frozen=True)
