@@ -116,10 +116,12 @@ def known_ids(location: StoreLocation) -> KnownIds:
 def check_store(location: StoreLocation, *, repair: bool) -> list[Finding]:
     """All that is wrong with the store; with ``repair``, what was wrong, and what could be mended is."""
     if location.kind == "sqlite":
-        from stores.sqlite import check
-    else:
-        from stores.file import check
-    return check.repair(location.path) if repair else check.check(location.path)
+        from stores.sqlite import check as database
+
+        return database.repair(location.path) if repair else database.check(location.path)
+    from stores.file import check as folder
+
+    return folder.repair(location.path) if repair else folder.check(location.path)
 
 
 def model_factories() -> dict[str, ModelFactory]:
