@@ -1,9 +1,10 @@
 """The contract as tests: one class a protocol, for every store there is and every one that is written.
 
-A test class of a store inherits the classes of the protocols that the store has and says how to open it:
+A test class of a store inherits the classes of the protocols that the store has (`contracts_for` picks them) and says
+how to open it:
 
     @pytest.mark.anyio
-    class TestMyCheckpointer(CheckpointerContract, LeaseContract):
+    class TestMyCheckpointer(*contracts_for(MyCheckpointer)):
         @pytest.fixture(autouse=True)
         def place(self, tmp_path):
             self.path = tmp_path / "store"
@@ -23,6 +24,7 @@ from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.kept import KeptHistoriesContract
 from stores.conformance.lease import LeaseContract
+from stores.conformance.picking import contracts_for
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
@@ -43,4 +45,5 @@ __all__ = [
     "SharedCheckpointerContract",
     "SharedSessionContract",
     "TrimContract",
+    "contracts_for",
 ]
