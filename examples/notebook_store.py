@@ -36,12 +36,8 @@ class NotebookSession:
         self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: Any = None
     ) -> str:
         name = new_id() if run_id is None else check_id(run_id)
-        row = {
-            "session": check_id(session_id),
-            "run": name,
-            "sum": entries_checksum(entries),
-            "meta": plain(meta or {}),
-        }
+        key = {"session": check_id(session_id), "run": name}
+        row = {**key, "sum": entries_checksum(entries), "meta": plain(meta or {})}
         line = dumps({**row, "entries": [entry_to_json(entry) for entry in entries]})
         stored = await to_thread(self._locked, lambda file: _add(file, row, line))
         if stored != row["sum"]:
