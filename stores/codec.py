@@ -154,13 +154,15 @@ def decode_entries(rows: Iterable[dict[str, JSON]], *, where: str, run_id: str) 
 
 
 def encode_save(save: Save) -> bytes:
-    """One save as a line: ``{save, step, at, event, head, info, entries}``, empty parts left out."""
+    """One save as a line: ``{save, step, at, event, head, info, keep, entries}``, empty parts left out."""
     row: dict[str, JSON] = {"save": save.number, "step": save.step, "at": save.at, "event": save.event}
     if save.head:
         row["head"] = save.head
     if save.info:
         row["info"] = save.info
     row.update(save.extra)
+    if save.keep is not None:
+        row["keep"] = save.keep
     if save.entries:
         row["entries"] = [entry_to_json(entry) for entry in save.entries]
     return dumps(row)
@@ -177,6 +179,7 @@ def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:
             entries=decode_entries(row.pop("entries", ()), where=where, run_id=run_id),
             head=row.pop("head", None) or {},
             info=row.pop("info", None) or {},
+            keep=row.pop("keep", None),
             extra=row,
         )
     except (KeyError, TypeError, AttributeError) as error:

@@ -27,6 +27,9 @@ def fold_records(run_id: str, batches: Iterable[tuple[str, list[dict[str, Any]]]
         rows: list[dict[str, JSON]] = []
         for record in records:
             head.update(record.get("head") or ())
+            if (keep := record.get("keep")) is not None:
+                entries = in_call_order(entries + codec.decode_entries(rows, where=where, run_id=run_id))[:keep]
+                rows = []
             rows += record.get("entries", ())
             last = where, record
         entries += codec.decode_entries(rows, where=where, run_id=run_id)

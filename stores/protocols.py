@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from stores.entries import JSON, Entry
-from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Segment, SessionInfo
+from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Segment, SessionInfo
 from stores.references import ResultRef
 
 
@@ -138,6 +138,57 @@ class History(Protocol):
 
 
 @runtime_checkable
+class Fork(Protocol):
+    """Optional: beginning a run from where another one stood (H2). What both have is shared, and never copied.
+
+    What is shared outlives its source: whatever becomes of that run afterwards, the fork reads as it did.
+    """
+
+    async def moment(self, run_id: str, *, step: int | None = None, save: int | None = None) -> RunHead | None:
+        """The run's head at that save, or at the newest save of that step; None when its history has not got it.
+
+        Its number is in the head, and the transcript is not. Costs the same however long the run is.
+        """
+        ...
+
+    async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
+        """Begin the leased run: saves 1 to ``forked.number - 1`` of ``run_id``, and ``forked`` behind them.
+
+        Whole or not at all, before it returns. The source is neither leased nor changed; the lease goes on with the
+        new run. Raises `RunExistsError` when a run, or the kept history of one, has the lease's id, and
+        `RunNotFoundError` when the source's history has not got that save (any longer).
+        """
+        ...
+
+
+@runtime_checkable
+class SessionFork(Protocol):
+    """Optional: beginning a session with what another one began with (H3). Shared, and never copied.
+
+    What is shared outlives its source: a rewind, a trim or the end of the source's session changes nothing of it. It
+    is not the fork's to change either: a rewind into it is a `ConflictError`, a trim leaves it as it is.
+    """
+
+    async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:
+        """Prepare ``new_id``: the segments of ``session_id`` up to that of run ``upto``. Nobody sees it as yet.
+
+        Raises `RunExistsError` when a session has that id. One that was prepared and never confirmed is none, and is
+        replaced: the caller holds the lease of the run that the session is for. Raises `ConflictError` when the
+        session has lost the segment of ``upto``, or a rewind has cut it. Without ``upto`` there is nothing to share,
+        and the id is only looked at.
+        """
+        ...
+
+    async def confirm_fork(self, new_id: str) -> None:
+        """The run that the session was prepared for is there: from now on the session is. Idempotent."""
+        ...
+
+    async def drop_fork(self, new_id: str) -> bool:
+        """Remove a forked session, confirmed or not, that has no segment of its own; False when it is none."""
+        ...
+
+
+@runtime_checkable
 class SessionIndex(Protocol):
     """Optional: listing sessions."""
 
@@ -147,6 +198,19 @@ class SessionIndex(Protocol):
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         """True when the run's segment is stored in the session."""
+        ...
+
+
+@runtime_checkable
+class SessionImport(Protocol):
+    """Optional: taking in a session that was exported elsewhere."""
+
+    async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
+        """Store a whole session in one atomic step: after a crash it is there whole, or not at all.
+
+        Order, entries, ``meta`` and ``truncated`` are as given. A session of that id, even an empty one, is a
+        `ConflictError`, and stays as it is.
+        """
         ...
 
 

@@ -80,6 +80,8 @@ class RunHead:
     responses by agent name. ``cost_usd`` is what the responses cost whose price is known, ``cost_unknown`` the number
     of the others. ``stopped_calls`` and ``started_calls`` name calls as ``"STEP.POSITION"``.
     ``queued_input`` holds accepted inputs that the transcript has not got yet, as entry JSON.
+    ``parent`` is where a fork comes from: ``{"run_id", "save", "step"}``. Of a run with a ``history_limit`` only the
+    newest so many saves are history (H1); None is all.
     Times are epoch seconds; ``active_seconds`` counts executing time only.
     """
 
@@ -114,11 +116,12 @@ class RunHead:
     fingerprint: dict[str, JSON] | None = None
     config: dict[str, JSON] = field(default_factory=dict)
     parent: dict[str, JSON] | None = None
+    history_limit: int | None = None
     extra: dict[str, JSON] = field(default_factory=dict)
 
 
-CONSTANT_HEAD_FIELDS = frozenset({"session_id", "started_at", "parent"})
-"""Head fields that save 1 sets and no later save changes."""
+CONSTANT_HEAD_FIELDS = frozenset({"session_id", "started_at", "parent", "history_limit"})
+"""Head fields that save 1 sets and no later save changes, but for the one that forks."""
 
 _HEAD_FIELDS = {f.name for f in fields(RunHead)} - {"extra"}
 
@@ -132,6 +135,7 @@ class Save:
     in the order recorded. ``head`` has the head fields that changed, by name; ``save``, ``updated_at``
     and ``steps`` follow from the save itself and are never in it. ``info`` is about this save alone
     (the model that answered, its usage, a call's seconds) and is not part of the snapshot.
+    Of the transcript before it the first ``keep`` entries stay, and None is all: only a fork's patch cuts (H2).
     """
 
     number: int
@@ -141,7 +145,12 @@ class Save:
     entries: list[Entry] = field(default_factory=list)
     head: dict[str, JSON] = field(default_factory=dict)
     info: dict[str, JSON] = field(default_factory=dict)
+    keep: int | None = None
     extra: dict[str, JSON] = field(default_factory=dict)
+
+    def entries_after(self, before: int) -> int:
+        """How many entries the transcript has with this save, when it had ``before``."""
+        return (before if self.keep is None else self.keep) + len(self.entries)
 
 
 EVENTS = frozenset(
@@ -185,6 +194,8 @@ def fold(run_id: str, saves: Iterable[Save]) -> RunSnapshot | None:
     for save in saves:
         head = head or RunHead()
         apply_head(head, save)
+        if save.keep is not None:
+            entries = in_call_order(entries)[: save.keep]
         entries.extend(save.entries)
     return None if head is None else RunSnapshot(run_id=run_id, head=head, entries=in_call_order(entries))
 

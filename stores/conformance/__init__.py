@@ -20,6 +20,7 @@ need no test framework: an async method that raises `AssertionError` is a broken
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
+from stores.conformance.fork import ForkContract
 from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.kept import KeptHistoriesContract
@@ -34,6 +35,7 @@ from stores.conformance.trim import TrimContract
 
 __all__ = [
     "CheckpointerContract",
+    "ForkContract",
     "HistoryContract",
     "KeptHistoriesContract",
     "LeaseContract",

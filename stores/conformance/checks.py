@@ -8,7 +8,18 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from stores.entries import JSON, Entry
-from stores.protocols import Checkpointer, History, KeptHistories, Rewind, RunIndex, Session, SessionIndex, Trim
+from stores.protocols import (
+    Checkpointer,
+    Fork,
+    History,
+    KeptHistories,
+    Rewind,
+    RunIndex,
+    Session,
+    SessionFork,
+    SessionIndex,
+    Trim,
+)
 from stores.records import Save
 
 Store = TypeVar("Store")
@@ -48,6 +59,14 @@ class KeepingCheckpointer(Checkpointer, History, Protocol):
 
 class RememberingCheckpointer(Checkpointer, History, KeptHistories, Protocol):
     """A checkpointer that finds the histories it has kept of deleted runs."""
+
+
+class ForkingCheckpointer(Checkpointer, History, Fork, Protocol):
+    """A checkpointer that can begin a run where another stood."""
+
+
+class ForkingSession(Session, SessionFork, Rewind, Trim, Protocol):
+    """A session store that can begin a session with what another began with."""
 
 
 class Refusal(Generic[Problem]):

@@ -109,6 +109,19 @@ class HistoryContract(Contract[KeepingCheckpointer]):
         exactly(await store.history("r"), before)
         exactly(await store.snapshot("r", 3), fold("r", eventful()[:3]))
 
+    async def test_h1_a_ring_is_the_newest_saves(self) -> None:
+        for limit in (0, 1, 3, 7, 99):
+            saves = eventful()
+            saves[0].head["history_limit"] = limit
+            await write(await self.open(), f"r{limit}", *saves)
+            store = await self.open()
+            kept = list(range(7, max(7 - limit, 0), -1))
+            exactly([row.number for row in await store.history(f"r{limit}")], kept)
+            exactly([row.number for row in await store.history(f"r{limit}", limit=2)], kept[:2])
+            found = [number for number in range(9) if await store.snapshot(f"r{limit}", number)]
+            exactly(found, kept[::-1])
+            exactly(await store.load(f"r{limit}"), fold(f"r{limit}", saves))
+
     async def test_r4_a_restart_discards_history(self) -> None:
         store = await self.open()
         again = saved(1, say("again"))

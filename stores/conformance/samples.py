@@ -132,6 +132,7 @@ def full_head() -> dict[str, JSON]:
         "fingerprint": {"model": "scripted", "tools": {"weather": "abc"}},
         "config": {"agent_file": "/a/agent.yaml", "variables": {"env": "staging"}, "model": None},
         "parent": {"run_id": "source", "save": 4},
+        "history_limit": 60,
         "of_a_later_version": VALUES,
     }
     _must_differ_from_default(head)

@@ -3,7 +3,8 @@
 A chunk holds a few saves, one a line, and is written anew with each of them until it is full; then it is
 sealed and the next begins. So a save costs what is new plus at most one small file, however long the run.
 Each chunk names the checksum of the one before, and says where the run stood when it began, so that a
-step or save is found by opening few of them.
+step or save, and the head there, are found by opening few of them. A fork's first chunk begins with the saves
+that stood in its source's chunk before the cut, and shares all chunks before that one: its ``base`` names the last.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
 from stores.file.names import chunk_name, is_key
 from stores.file.root import Root
-from stores.records import Save
+from stores.records import Save, Status
 
 FULL = 32 * 1024
 """Bytes at which a chunk is sealed; a save that would take it beyond begins the next one, whatever its size."""
@@ -35,7 +36,12 @@ m-th save: 11 gives 6 times the payload and 2.18 flushes. Saves that are smaller
 
 @dataclass(slots=True)
 class Chunk:
-    """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them."""
+    """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them.
+
+    ``sets`` has the chunk in which each head field was last set before this one: 0 is in what a fork shares with its
+    source. None: an earlier version wrote the chunk, which did not say. ``own`` is the first save that is the run's
+    own, in the first chunk of a fork.
+    """
 
     n: int
     first: int
@@ -44,6 +50,8 @@ class Chunk:
     entries: int
     prev: str | None
     base: dict[str, Any] | None
+    own: int
+    sets: dict[str, int] | None
     sum: str
     records: list[dict[str, Any]]
     document: dict[str, Any]
@@ -54,12 +62,26 @@ class Chunk:
 class Tail:
     """The last chunk of a run as it will be written next."""
 
-    __slots__ = ("entries", "first", "lines", "n", "status")
+    __slots__ = ("_touched", "entries", "first", "lines", "n", "sets", "status")
 
-    def __init__(self, run_id: str, key: str, n: int, first: int, status: str, entries: int, prev: str | None) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        key: str,
+        n: int = 1,
+        *,
+        first: int = 1,
+        status: str = Status.RUNNING.value,
+        entries: int = 0,
+        prev: str | None = None,
+        sets: dict[str, int] | None = None,
+        **more: JSON,
+    ) -> None:
         header: dict[str, JSON] = {"kind": "chunk", "id": run_id, "key": key, "n": n, "prev": prev, "first": first}
-        self.lines = Lines(header | {"status": status, "entries": entries}, "records")
-        self.n, self.first, self.status, self.entries = n, first, status, entries
+        header |= {"status": status, "entries": entries}
+        self.lines = Lines(header | more if sets is None else header | {"sets": sets} | more, "records")
+        self.n, self.first, self.status, self.entries, self.sets = n, first, status, entries, sets
+        self._touched: set[str] = set()
 
     @staticmethod
     def of(chunk: Chunk) -> Tail:
@@ -67,8 +89,9 @@ class Tail:
         tail = Tail.__new__(Tail)
         tail.lines = Lines.resume(chunk.data, chunk.document, "records")
         tail.n, tail.first, tail.status, tail.entries = chunk.n, chunk.first, chunk.status, chunk.entries
+        tail.sets, tail._touched = chunk.sets, set()
         for record in chunk.records:
-            tail._passed(record.get("head"), len(record.get("entries", ())))
+            tail._passed(record.get("head"), record.get("keep"), len(record.get("entries", ())))
         return tail
 
     @property
@@ -84,17 +107,33 @@ class Tail:
 
     def next(self, run_id: str, key: str) -> Tail:
         """The empty chunk after this one."""
-        return Tail(run_id, key, self.n + 1, self.last + 1, self.status, self.entries, self.lines.sum)
+        sets = None if self.sets is None else self.sets | dict.fromkeys(sorted(self._touched), self.n)
+        return Tail(
+            run_id,
+            key,
+            self.n + 1,
+            first=self.last + 1,
+            status=self.status,
+            entries=self.entries,
+            prev=self.lines.sum,
+            sets=sets,
+        )
 
     def add(self, line: bytes, save: Save) -> None:
         self.lines.add(line)
-        self._passed(save.head, len(save.entries))
+        self._passed(save.head, save.keep, len(save.entries))
 
-    def _passed(self, head: dict[str, JSON] | None, entries: int) -> None:
+    def add_record(self, record: dict[str, Any]) -> None:
+        """A save as it stands in another chunk."""
+        self.lines.add(codec.dumps(record))
+        self._passed(record.get("head"), record.get("keep"), len(record.get("entries", ())))
+
+    def _passed(self, head: dict[str, JSON] | None, keep: int | None, entries: int) -> None:
         """Where the run stands after one more save."""
-        if head and "status" in head:
-            self.status = head["status"]
-        self.entries += entries
+        if head:
+            self.status = head.get("status", self.status)
+            self._touched.update(head)
+        self.entries = (self.entries if keep is None else keep) + entries
 
 
 def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
@@ -116,6 +155,8 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
             entries=document["entries"],
             prev=document["prev"],
             base=document.get("base"),
+            own=document.get("own", 1),
+            sets=document.get("sets", {} if n == 1 else None),
             sum=document["sum"],
             records=document["records"],
             document=document,
@@ -167,7 +208,7 @@ def read_all(root: Root, run_id: str, key: str, tail: int, *, beyond: bool = Tru
         for chunk in read_from(folder, run_id, key, 1, tail, beyond=beyond):
             if chunk.n == 1 and chunk.base:
                 before: Chunk | None = None
-                for before in read_all(root, *_base_of(chunk), beyond=False):
+                for before in read_all(root, *base_of(chunk), beyond=False):
                     yield before
                 if before is not None:
                     check_follows(chunk, before)
@@ -188,10 +229,14 @@ def read_backwards(root: Root, run_id: str, key: str, tail: int, *, beyond: bool
             yield chunk
             after = chunk
     if after.base:
-        yield from read_backwards(root, *_base_of(after), beyond=False)
+        shared = read_backwards(root, *base_of(after), beyond=False)
+        last = next(shared)
+        check_follows(after, last)
+        yield last
+        yield from shared
 
 
-def _base_of(chunk: Chunk) -> tuple[str, str, int]:
+def base_of(chunk: Chunk) -> tuple[str, str, int]:
     """Run id, key and last chunk of what a fork's first chunk goes on from."""
     base = chunk.base or {}
     if not is_key(base.get("key")) or not isinstance(base.get("id"), str) or not isinstance(base.get("chunk"), int):

@@ -14,9 +14,10 @@ from contextlib import suppress
 from typing import TypeVar
 
 from stores import codec
-from stores.errors import StoreError, StoreWriteError
+from stores.errors import RunExistsError, StoreError, StoreWriteError
 from stores.file.chunks import Chunk, Tail, read_all, read_from
 from stores.file.disk import Folder, remove_folder
+from stores.file.forking import begin_fork, release
 from stores.file.locks import RunLock, is_cancelled
 from stores.file.markers import remove_marker, write_marker
 from stores.file.names import chunk_name, name_of, new_key
@@ -48,6 +49,9 @@ class FileLease:
 
     async def save(self, save: Save) -> None:
         await self._root.worker.save(self._save, save)
+
+    async def fork(self, source_id: str, forked: Save) -> None:
+        await self._root.worker.save(self._fork, source_id, forked)
 
     async def cancel_requested(self) -> bool:
         return is_cancelled(self._root, self._run_id, self._lock.owner)
@@ -85,7 +89,7 @@ class FileLease:
     def _adopt(self, ref: Ref) -> None:
         """Roll forward what lies beyond the ref, sweep what a killed writer left, and be ready to go on."""
         if dropped := ref.drop:
-            remove_folder(self._root.part("data", dropped))
+            release(self._root, dropped)
         with self._root.open_folder("data", ref.key) as data:
             chunks: list[Chunk] = list(read_from(data, self._run_id, ref.key, ref.tail, ref.tail)) if data else []
             fresh = ref.bring_up(chunks)
@@ -133,6 +137,18 @@ class FileLease:
             ref.point_at(tail.n, tail.lines.sum)
             ref.write(runs, by=data)
 
+    def _fork(self, source_id: str, forked: Save) -> None:
+        """The first save that is the run's own, behind those of its source."""
+        self._open()
+        self._lock.sign()
+        runs = known(self._runs)
+        stored = read_ref(runs, name_of(self._run_id))
+        if stored and (not stored.is_deleted or stored.fields.get("keep")):
+            raise RunExistsError(f"run {self._run_id!r} exists already", hint="use a new run id")
+        self._ref, self._tail, self._data = begin_fork(self._root, runs, self._run_id, source_id, forked)
+        if self._old_key:
+            release(self._root, self._old_key)
+
     def _begin(self, save: Save, line: bytes) -> None:
         """The first save of a run, or of its restart: one atomic step, the ref's (R4)."""
         old, runs = self._ref, known(self._runs)
@@ -140,7 +156,7 @@ class FileLease:
         ref.advance_by(save)
         if dropped := old.key if old else self._old_key:
             ref.fields["drop"] = dropped
-        tail = Tail(self._run_id, ref.key, 1, 1, Status.RUNNING.value, 0, None)
+        tail = Tail(self._run_id, ref.key, sets={})
         tail.add(line, save)
         if self._data:
             self._data.close()
@@ -155,7 +171,7 @@ class FileLease:
         ref.write(runs, by=data)
         self._ref, self._tail = ref, tail
         if dropped:
-            remove_folder(self._root.part("data", dropped))
+            release(self._root, dropped)
         if old and old.session_id != ref.session_id:
             remove_marker(self._root, old)
 

@@ -13,6 +13,11 @@ import re
 from base64 import b32encode
 from functools import lru_cache
 
+DROPPED = "dropped.json"
+"""In a run's data folder: no run has it any more, and it stays for the forks that read it."""
+FORKS = "forks"
+"""In a run's data folder, and in a session's: a mark of each fork that reads what is there."""
+
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _ID = re.compile(rb'"id":("(?:[^"\\]|\\.)*")')
 _SEGMENT = re.compile(r"(\d{6,})\.(\d+)-([a-z2-7]{26})\.json")

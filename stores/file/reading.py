@@ -81,7 +81,7 @@ def _chunks(root: Root, ref: Ref) -> Iterator[Chunk]:
 def read_moment(root: Root, run_id: str, number: int) -> RunSnapshot | None:
     """The run as it was at save ``number``."""
     ref = find_ref(root, run_id)
-    if ref is None or number < 1:
+    if ref is None or number < first_kept(root, ref):
         return None
     chunks: list[Chunk] = []
     for chunk in _chunks(root, ref):
@@ -96,6 +96,8 @@ def read_history(root: Root, run_id: str, limit: int | None) -> list[SaveInfo]:
     """The newest ``limit`` saves, or all, newest first. A few of them cost the same however long the run."""
     ref = find_ref(root, run_id)
     rows: list[SaveInfo] = []
+    if ref is not None and ref.history_limit is not None:
+        limit = min(ref.history_limit, ref.history_limit if limit is None else limit)
     if ref is None or limit == 0:
         return rows
     for chunk in read_backwards(root, run_id, ref.key, ref.tail, beyond=ref.status == Status.RUNNING):
@@ -107,12 +109,20 @@ def read_history(root: Root, run_id: str, limit: int | None) -> list[SaveInfo]:
     return rows[:limit]
 
 
+def first_kept(root: Root, ref: Ref) -> int:
+    """The number of the first save that is history (H1)."""
+    if ref.history_limit is None:
+        return 1
+    newest = brought_up(root, ref) if ref.status == Status.RUNNING else ref
+    return max(newest.save - ref.history_limit + 1, 1)
+
+
 def _rows(chunk: Chunk) -> list[SaveInfo]:
     """The chunk's saves as a history lists them, oldest first."""
     status, entries, rows = chunk.status, chunk.entries, []
     for record in chunk.records:
         status = (record.get("head") or {}).get("status", status)
-        entries += len(record.get("entries", ()))
+        entries = record.get("keep", entries) + len(record.get("entries", ()))
         rows.append(save_info(record, status, entries, where=chunk.where))
     return rows
 

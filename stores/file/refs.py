@@ -31,6 +31,7 @@ _SHOWN = {
     "session_id": "session",
     "started_at": "started_at",
     "parent": "parent",
+    "history_limit": "history_limit",
     "config": "config",
     "stop": "stop",
     "error": "error",
@@ -88,6 +89,11 @@ class Ref:
     def session_id(self) -> str | None:
         found = self.fields.get("session")
         return found if isinstance(found, str) else None
+
+    @property
+    def history_limit(self) -> int | None:
+        found = self.fields.get("history_limit")
+        return found if isinstance(found, int) else None
 
     @property
     def is_deleted(self) -> bool:

@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from stores.errors import RunLockedError, StoreError
+from stores.errors import RunLockedError, StoreError, StoreWriteError
 from stores.file import reading
-from stores.file.disk import Folder, remove_folder
+from stores.file.disk import Folder
+from stores.file.forking import release
 from stores.file.lease import FileLease
 from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names, read_owner
 from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
+from stores.file.moments import find_cut, head_at
 from stores.file.names import name_of
 from stores.file.reading import describe, find_ref, read_ref_of, steady
 from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
@@ -22,13 +24,13 @@ from stores.file.sessions import session_lock
 from stores.file.survey import look_into, lost_data, lost_ref
 from stores.ids import check_id
 from stores.protocols import RunLease
-from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
+from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
 
 _PAUSE = 0.02
 
 
 class FileCheckpointer:
-    """A `Checkpointer`, a `RunIndex`, a `History` and its `KeptHistories` in one ``.lovia`` folder (R11)."""
+    """A `Checkpointer`, `RunIndex`, `History`, `KeptHistories` and `Fork` in one ``.lovia`` folder (R11)."""
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)
@@ -84,7 +86,7 @@ class FileCheckpointer:
             ref.write(runs, by=data)
             remove_marker(self._root, ref)
             if not keep_history:
-                remove_folder(data.path)
+                release(self._root, ref.key)
                 runs.unlink(f"{name_of(run_id)}.json")
                 runs.sync()
         return existed
@@ -197,7 +199,7 @@ class FileCheckpointer:
         try:
             ref = read_ref_of(self._root, marker["id"])
             if ref is None or ref.key != marker["key"]:
-                remove_folder(self._root.part("data", marker["key"]))
+                release(self._root, marker["key"])
             if ref is None or ref.is_deleted or ref.session_id != session_id:
                 markers.unlink(f"{name_of(marker['id'])}.json")
             elif ref.key != marker["key"]:
@@ -213,6 +215,19 @@ class FileCheckpointer:
     async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
         check_id(run_id, "run id")
         return await self._call(steady, lambda: reading.read_history(self._root, run_id, limit))
+
+    async def moment(self, run_id: str, *, step: int | None = None, save: int | None = None) -> RunHead | None:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: self._moment(run_id, step, save))
+
+    def _moment(self, run_id: str, step: int | None, save: int | None) -> RunHead | None:
+        cut = find_cut(self._root, run_id, step=step, save=save)
+        return None if cut is None else head_at(self._root, cut)
+
+    async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
+        if not isinstance(lease, FileLease):
+            raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first, from this store")
+        await lease.fork(check_id(run_id, "run id"), forked)
 
     async def kept_histories(self) -> list[RunInfo]:
         return await self._call(self._kept)

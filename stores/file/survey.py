@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.locks import lock_path
-from stores.file.names import chunk_number, name_of
+from stores.file.names import DROPPED, chunk_number, name_of
 from stores.file.root import Root
 
 YOUNG = 3600
@@ -22,7 +22,10 @@ YOUNG = 3600
 
 @dataclass(slots=True)
 class DataFolder:
-    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells."""
+    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells.
+
+    Saves that a fork's first chunk has from its source do not count. ``is_dropped``: only forks of the run read it.
+    """
 
     key: str
     chunks: int = 0
@@ -30,6 +33,7 @@ class DataFolder:
     run_id: str | None = None
     base: str | None = None
     is_young: bool = False
+    is_dropped: bool = False
 
 
 def survey(root: Root) -> dict[str, DataFolder]:
@@ -45,6 +49,7 @@ def look_into(root: Root, key: str) -> DataFolder:
         if folder is None:
             return found
         found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
+        found.is_dropped = DROPPED in folder.names()
         names = sorted(name for name in folder.names() if chunk_number(name))
         found.chunks = found.saves = len(names)
         for name in names:
@@ -52,7 +57,7 @@ def look_into(root: Root, key: str) -> DataFolder:
                 document = codec.decode(folder.read(name) or b"", "chunk", where=name)
                 found.run_id = str(document["id"])
                 found.base = (document.get("base") or {}).get("key")
-                found.saves += document["first"] + len(document["records"]) - 2
+                found.saves += document["first"] + len(document["records"]) - 1 - document.get("own", 1)
                 break
     return found
 
@@ -62,8 +67,7 @@ def lost_data(root: Root, run_id: str) -> StoreDamagedError | None:
     if not os.path.lexists(lock_path(root, run_id)):
         return None
     folders = survey(root).values()
-    shared = {folder.base for folder in folders}
-    lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and folder.key not in shared)
+    lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and not folder.is_dropped)
     found = next((lost_ref(root, run_id, folder.key) for folder in lost), None)
     has_begun = os.path.lexists(root.part("runs", f"{name_of(run_id)}.json"))  # while it was searched for
     return None if has_begun else found

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from stores import codec
-from stores.errors import RunLockedError, StoreBusyError, StoreWriteError
+from stores.errors import RunExistsError, RunLockedError, RunNotFoundError, StoreBusyError, StoreWriteError
 from stores.ids import as_words, check_id
 from stores.protocols import RunLease
 from stores.records import (
@@ -92,7 +92,7 @@ class InMemoryCheckpointer:
         run = self._runs.get(check_id(run_id, "run id"))
         if run is None or run.deleted:
             return None
-        head = self._head(run)
+        head = _head(run.saves)
         head.status = self._effective(run_id, head.status)
         lease = self._leases.get(run_id)
         return _info(run_id, head, lease.owner if lease else None)
@@ -118,14 +118,30 @@ class InMemoryCheckpointer:
             run.settled = True
 
     async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
-        return list(reversed(list(_rows(self._log(run_id)))))[:limit]
+        log = self._log(run_id)
+        return list(reversed(list(_rows(log))[_first_kept(log) :]))[:limit]
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         log = self._log(run_id)
-        return deepcopy(fold(run_id, log[:save])) if 1 <= save <= len(log) else None
+        return deepcopy(fold(run_id, log[:save])) if _first_kept(log) < save <= len(log) else None
+
+    async def moment(self, run_id: str, *, step: int | None = None, save: int | None = None) -> RunHead | None:
+        log = self._log(run_id)
+        kept = log[_first_kept(log) :]
+        found = [one.number for one in kept if save in (None, one.number) and step in (None, one.step)]
+        return _head(log[: found[-1]]) if found else None
+
+    async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
+        if not isinstance(lease, _Lease) or self._leases.get(lease.run_id) is not lease:
+            raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first")
+        if lease.run_id in self._runs:
+            raise RunExistsError(f"run {lease.run_id!r} exists already", hint="use a new run id")
+        if await self.moment(run_id, save=forked.number - 1) is None:
+            raise RunNotFoundError(f"save {forked.number - 1} of run {run_id!r} is not kept")
+        self._runs[lease.run_id] = _Run([*self._log(run_id)[: forked.number - 1], _stored(forked, lease.run_id)])
 
     async def kept_histories(self) -> list[RunInfo]:
-        gone = [(run_id, self._head(run)) for run_id, run in reversed(self._runs.items()) if run.deleted]
+        gone = [(run_id, _head(run.saves)) for run_id, run in reversed(self._runs.items()) if run.deleted]
         for _, head in gone:
             head.status = "deleted"
         return [_info(run_id, head, None) for run_id, head in gone]
@@ -133,14 +149,6 @@ class InMemoryCheckpointer:
     def _log(self, run_id: str) -> list[Save]:
         run = self._runs.get(check_id(run_id, "run id"))
         return run.saves if run else []
-
-    @staticmethod
-    def _head(run: _Run) -> RunHead:
-        """A copy of the run's head as it was saved last."""
-        head = RunHead()
-        for save in run.saves:
-            apply_head(head, save)
-        return deepcopy(head)
 
     def _stored(self, run_id: str) -> RunSnapshot | None:
         """A copy of the run as it was saved last, whoever holds it; None when there is none."""
@@ -166,7 +174,7 @@ class InMemoryCheckpointer:
         run_id = lease.run_id
         if self._leases.get(run_id) is not lease:
             raise StoreWriteError(f"the lease of run {run_id!r} has ended", hint="take the run again")
-        stored = codec.decode_save(orjson.loads(codec.encode_save(save)), where=_WHERE, run_id=run_id)
+        stored = _stored(save, run_id)
         run = self._runs.get(run_id)
         if save.number == 1:
             run = _Run()
@@ -197,6 +205,25 @@ class _Lease:
         return self.cancelled
 
 
+def _stored(save: Save, run_id: str) -> Save:
+    """The save as a store gives it back."""
+    return codec.decode_save(orjson.loads(codec.encode_save(save)), where=_WHERE, run_id=run_id)
+
+
+def _head(saves: list[Save]) -> RunHead:
+    """A copy of the head after the last of ``saves``."""
+    head = RunHead()
+    for save in saves:
+        apply_head(head, save)
+    return deepcopy(head)
+
+
+def _first_kept(saves: list[Save]) -> int:
+    """The index of the first save that is history (H1)."""
+    limit = _head(saves).history_limit
+    return 0 if limit is None else max(len(saves) - limit, 0)
+
+
 def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:
     """The line of a listing that a head (with its effective status) gives."""
     return RunInfo(
@@ -222,7 +249,7 @@ def _rows(saves: list[Save]) -> Iterator[SaveInfo]:
     head, entries = RunHead(), 0
     for save in saves:
         apply_head(head, save)
-        entries += len(save.entries)
+        entries = save.entries_after(entries)
         yield SaveInfo(
             number=save.number,
             step=save.step,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
 from stores import codec
 from stores.archiving import archive_first
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError
+from stores.errors import ConflictError, RunExistsError, SegmentDiffersError
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.surgery import apply_cuts, check_count, entries_checksum, rewind_plan, trim_cuts
+from stores.surgery.forking import lost_beginning, refuse_shared
 from stores.values import plain
 
 _WHERE = "memory"
@@ -23,18 +24,27 @@ _WHERE = "memory"
 
 @dataclass(slots=True)
 class _Conversation:
-    """The segments of a session by run id, oldest first, and the checksum each was appended with (S3)."""
+    """The segments of a session by run id, oldest first, and the checksum each was appended with (S3).
+
+    The first ``shared`` of them are those of the session it was forked from. No segment is ever changed.
+    """
 
     segments: dict[str, Segment] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     updated_at: float = 0.0
+    shared: int = 0
+
+    @property
+    def own(self) -> list[Segment]:
+        return list(self.segments.values())[self.shared :]
 
 
 class InMemorySession:
-    """A `Session` that can be listed, rewound and trimmed."""
+    """A `Session` that can be listed, rewound, trimmed and forked."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, _Conversation] = {}  # in order of activity
+        self._prepared: dict[str, _Conversation] = {}
 
     async def segments(self, session_id: str) -> list[Segment]:
         return deepcopy(list(self._conversation(session_id).segments.values()))
@@ -63,6 +73,16 @@ class InMemorySession:
             )
         return run_id
 
+    async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
+        if check_id(session_id, "session id") in self._sessions:
+            raise ConflictError(f"session {session_id!r} exists already", hint="take another id")
+        conversation = _Conversation(updated_at=time.time())
+        for segment in segments:
+            entries, run_id = _stored_entries(segment.run_id, segment.entries), check_id(segment.run_id, "run id")
+            conversation.segments[run_id] = replace(segment, entries=entries, meta=plain(segment.meta))
+            conversation.checksums[run_id] = entries_checksum(entries)
+        self._sessions[session_id] = conversation
+
     async def clear(self, session_id: str) -> None:
         self._sessions.pop(check_id(session_id, "session id"), None)
 
@@ -82,7 +102,9 @@ class InMemorySession:
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:
         conversation = self._conversation(session_id)
-        plan = rewind_plan(list(conversation.segments.values()), keep_entries)
+        segments = list(conversation.segments.values())
+        plan = rewind_plan(segments, keep_entries)
+        refuse_shared(session_id, plan.removed, keep_entries, segments[: conversation.shared])
         if plan.cut:
             conversation.segments[plan.cut.run_id] = plan.cut
         for run_id in plan.deleted:
@@ -95,13 +117,42 @@ class InMemorySession:
         check_count("keep_chars", keep_chars)
         check_count("keep_runs", keep_runs)
         trimmed = 0
-        segments = list(self._conversation(session_id).segments.values())
-        for segment in segments[: max(len(segments) - keep_runs, 0)]:
+        conversation = self._conversation(session_id)
+        for segment in conversation.own[: max(len(conversation.own) - keep_runs, 0)]:
             cuts = trim_cuts(segment.run_id, segment.entries, keep_chars, archived=archive is not None)
             cuts = await archive_first(cuts, archive)
-            segment.entries = apply_cuts(segment.entries, cuts)
+            conversation.segments[segment.run_id] = replace(segment, entries=apply_cuts(segment.entries, cuts))
             trimmed += len(cuts)
         return trimmed
+
+    async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:
+        if check_id(new_id, "session id") in self._sessions:
+            raise RunExistsError(f"session {new_id!r} exists already", hint="use a new id")
+        if upto is None or session_id is None:
+            return
+        source = self._conversation(session_id)
+        run_ids = list(source.segments)
+        if upto not in run_ids or source.segments[upto].truncated:
+            raise lost_beginning(session_id, upto)
+        shared = run_ids[: run_ids.index(upto) + 1]
+        self._prepared[new_id] = _Conversation(
+            segments={run_id: source.segments[run_id] for run_id in shared},
+            checksums={run_id: source.checksums[run_id] for run_id in shared},
+            updated_at=time.time(),
+            shared=len(shared),
+        )
+
+    async def confirm_fork(self, new_id: str) -> None:
+        if prepared := self._prepared.pop(check_id(new_id, "session id"), None):
+            self._sessions[new_id] = prepared
+
+    async def drop_fork(self, new_id: str) -> bool:
+        prepared = self._prepared.pop(check_id(new_id, "session id"), None)
+        found = self._sessions.get(new_id)
+        if found and found.shared and not found.own:
+            del self._sessions[new_id]
+            return True
+        return prepared is not None
 
     def _conversation(self, session_id: str) -> _Conversation:
         """The session's record; an unknown session gives an empty one that is not kept."""

@@ -63,7 +63,7 @@ def insert(connection: Connection, row: RunRow, data: bytes) -> None:
 def read_snapshot(connection: Connection, row: RunRow, *, upto: int | None = None, where: str) -> RunSnapshot | None:
     """The run at its newest save, or at save ``upto``; None when that is not kept."""
     last = row.save if upto is None else upto
-    if not 1 <= last <= row.save:
+    if not 1 <= last <= row.save or (upto is not None and upto < first_kept(connection, row, where=where)):
         return None
     records = (record for _, record in read_saves(connection, row, 1, last, where=where))
     return fold_records(row.run_id, ((where, batch) for batch in iter(lambda: list(islice(records, _BATCH)), [])))
@@ -73,9 +73,17 @@ def read_history(connection: Connection, row: RunRow, limit: int | None, *, wher
     """The newest ``limit`` saves, or all, newest first."""
     if limit is not None and limit <= 0:
         return []
-    first = 1 if limit is None else max(1, row.save - limit + 1)
+    kept = first_kept(connection, row, where=where)
+    first = kept if limit is None else max(kept, row.save - limit + 1)
     saves = read_saves(connection, row, first, row.save, where=where)
     return [save_info(record, save.status, save.entries, where=where) for save, record in saves][::-1]
+
+
+def first_kept(connection: Connection, row: RunRow, *, where: str) -> int:
+    """The number of the first save that is history (H1)."""
+    _, first = next(read_saves(connection, row, 1, 1, where=where))
+    limit = (first.get("head") or {}).get("history_limit")
+    return 1 if limit is None else max(1, row.save - limit + 1)
 
 
 def read_saves(

@@ -8,6 +8,7 @@ import pytest
 
 from stores.conformance import (
     CheckpointerContract,
+    ForkContract,
     HistoryContract,
     KeptHistoriesContract,
     LeaseContract,
@@ -43,6 +44,7 @@ class TestFileCheckpointer(
     RunIndexContract,
     HistoryContract,
     KeptHistoriesContract,
+    ForkContract,
     SharedCheckpointerContract,
 ):
     @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import pytest
 
 from stores.conformance import (
     CheckpointerContract,
+    ForkContract,
     HistoryContract,
     KeptHistoriesContract,
     LeaseContract,
@@ -32,7 +33,7 @@ class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract,
 
 @pytest.mark.anyio
 class TestInMemoryCheckpointer(
-    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract
+    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract, ForkContract
 ):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:

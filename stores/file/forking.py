@@ -1,0 +1,134 @@
+"""Runs that begin where others stood: what they share, and how that is kept alive (H2).
+
+A fork's first chunk names the last whole chunk that it shares with its source. Whoever reads the data of a run has a
+mark in its folder, and a run's data outlives the run while there is one: it is then dropped, which is said in it, and
+the last fork to go takes it along. The order of writes of a fork, each a prefix in which there is none:
+
+    the mark       in the shared data's folder; from now on nobody removes that
+    the source     read again: it was not removed before the mark was there
+    chunk 1        the saves of the chunk that the cut is in, and the one that forks
+    the marker     of its session
+    the ref        = COMMIT
+
+Who removes a run, or begins it anew, changes its ref first and looks for marks then: one of the two sees the other.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from stores import codec
+from stores.errors import RunNotFoundError, StoreError
+from stores.file.chunks import Chunk, Tail, base_of, read_chunk
+from stores.file.disk import Folder, remove_folder
+from stores.file.markers import write_marker
+from stores.file.moments import Cut, find_cut, head_at
+from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
+from stores.file.reading import find_ref
+from stores.file.refs import Ref
+from stores.file.root import Root
+from stores.records import Save, apply_head, head_to_json
+
+
+def begin_fork(root: Root, runs: Folder, run_id: str, source_id: str, forked: Save) -> tuple[Ref, Tail, Folder]:
+    """Begin ``run_id``, whose lock is held, with the saves of ``source_id`` before ``forked``: ref, tail and data."""
+    cut = find_cut(root, source_id, save=forked.number - 1)
+    if cut is None:
+        raise lost_source(source_id, forked.number - 1)
+    ref, tail = _prepared(root, run_id, cut, forked)
+    data = root.make_folder("data", ref.key)
+    try:
+        if base := _base(cut):
+            mark(root, str(base["key"]), ref)
+        now = find_ref(root, source_id)
+        if now is None or now.key != cut.ref.key:
+            raise lost_source(source_id, cut.number)
+        data.write(chunk_name(1), tail.lines.bytes())
+        write_marker(root, ref, by=data)
+        ref.point_at(1, tail.lines.sum)
+        ref.write(runs, by=data)
+    except Exception:
+        data.close()
+        with suppress(StoreError):  # then the doctor finds it
+            release(root, ref.key)
+        raise
+    return ref, tail, data
+
+
+def lost_source(source_id: str, number: int) -> RunNotFoundError:
+    return RunNotFoundError(f"save {number} of run {source_id!r} is not kept", hint="see what is: lovia history RUN")
+
+
+def _prepared(root: Root, run_id: str, cut: Cut, forked: Save) -> tuple[Ref, Tail]:
+    """The fork's ref and first chunk as they will be written."""
+    chunk, ref = cut.chunk, Ref.new(run_id, new_key())
+    tail = Tail(
+        run_id,
+        ref.key,
+        first=chunk.first,
+        status=chunk.status,
+        entries=chunk.entries,
+        prev=chunk.prev,
+        sets=None if chunk.sets is None else dict.fromkeys(chunk.sets, 0),
+        base=_base(cut),
+        own=forked.number,
+    )
+    for record in chunk.records:
+        if record["save"] <= cut.number:
+            tail.add_record(record)
+    tail.add(codec.encode_save(forked), forked)
+    head = head_at(root, cut)
+    apply_head(head, forked)
+    ref.advance(forked.number, forked.step, forked.at, head_to_json(head))
+    return ref, tail
+
+
+def _base(cut: Cut) -> dict[str, object] | None:
+    """The last chunk that the fork shares: the one before the cut, which no one replaces any more."""
+    chunk = cut.chunk
+    if chunk.n == 1:
+        return chunk.base
+    return {"id": chunk.document["id"], "key": chunk.document["key"], "chunk": chunk.n - 1}
+
+
+def mark(root: Root, key: str, fork: Ref) -> None:
+    """Say durably that ``fork`` reads the data ``key``."""
+    with root.make_folder("data", key, FORKS) as marks:
+        marks.write(f"{fork.key}.json", codec.encode({"kind": "fork", "id": fork.run_id, "key": fork.key}))
+
+
+def readers(root: Root, key: str) -> list[str]:
+    """The data folders of the forks that read the data ``key``. A mark of one that is gone is none."""
+    with root.open_folder("data", key, FORKS) as marks:
+        names = list(marks.records()) if marks else []
+    return [name for name in names if is_key(name) and os.path.isdir(root.part("data", name))]
+
+
+def release(root: Root, key: str) -> None:
+    """No ref names the data ``key`` any more: it goes, unless forks read it. What it shared goes when it was last."""
+    with root.open_folder("data", key) as folder:
+        if folder is None:
+            return
+        if readers(root, key):
+            if DROPPED not in folder.names():
+                folder.write(DROPPED, codec.encode({"kind": "dropped", "key": key}))
+            return
+        base = shared_key(folder)
+    if base:
+        with root.open_folder("data", base, FORKS) as marks:
+            if marks and marks.unlink(f"{key}.json"):
+                marks.sync()
+    remove_folder(root.part("data", key))
+    if base and os.path.lexists(root.part("data", base, DROPPED)):
+        release(root, base)
+
+
+def shared_key(folder: Folder) -> str | None:
+    """The data that the fork in this folder goes on from, as far as its first chunk can be read."""
+    key = os.path.basename(folder.path)
+    with suppress(StoreError, KeyError, TypeError):
+        document = codec.decode(folder.read(chunk_name(1)) or b"", "chunk", where=folder.where(chunk_name(1)))
+        first: Chunk | None = read_chunk(folder, document["id"], key, 1)
+        return base_of(first)[1] if first and first.base else None
+    return None

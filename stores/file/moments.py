@@ -1,0 +1,140 @@
+"""Where a run stood at one of its saves, found by opening few chunks, however long the run (H2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stores.entries import JSON
+from stores.errors import StoreDamagedError
+from stores.file.chunks import Chunk, base_of, data_folder, missing, read_all, read_chunk, read_from
+from stores.file.disk import Folder
+from stores.file.names import chunk_name
+from stores.file.reading import find_ref, first_kept
+from stores.file.refs import Ref
+from stores.file.root import Root
+from stores.records import RunHead, Save, Status, apply_head
+
+Record = dict[str, Any]
+
+
+@dataclass(slots=True, frozen=True)
+class Cut:
+    """One save of a run: the run's ref, the chunk that holds the save, and the save's record."""
+
+    ref: Ref
+    chunk: Chunk
+    record: Record
+
+    @property
+    def number(self) -> int:
+        return int(self.record["save"])
+
+
+def find_cut(root: Root, run_id: str, *, step: int | None = None, save: int | None = None) -> Cut | None:
+    """That save, or the newest save of that step; None when the run's history has not got it."""
+    ref = find_ref(root, run_id)
+    if ref is None:
+        return None
+    is_behind = _behind(step, save)
+    place: tuple[str, str, int] | None = (ref.run_id, ref.key, ref.tail)
+    chunk, beyond = None, ref.status == Status.RUNNING
+    while chunk is None and place is not None:
+        chunk, place = _search(root, place, is_behind, beyond=beyond)
+        beyond = False
+    if chunk is None:
+        return None
+    record = [one for one in chunk.records if not is_behind(one)][-1]
+    wanted = save in (None, record["save"]) and step in (None, record["step"])
+    return Cut(ref, chunk, record) if wanted and record["save"] >= first_kept(root, ref) else None
+
+
+def _behind(step: int | None, save: int | None) -> Callable[[Record], bool]:
+    """True for the saves that were made after the one that is looked for."""
+
+    def is_behind(record: Record) -> bool:
+        late = save is not None and record["save"] > save
+        return late or (step is not None and record["step"] > step)
+
+    return is_behind
+
+
+def _search(
+    root: Root, place: tuple[str, str, int], is_behind: Callable[[Record], bool], *, beyond: bool
+) -> tuple[Chunk | None, tuple[str, str, int] | None]:
+    """The last chunk there that begins with no save from behind; where there is none, what the first goes on from."""
+    run_id, key, tail = place
+    with data_folder(root, run_id, key, tail) as folder:
+        for chunk in reversed(list(read_from(folder, run_id, key, tail, tail, beyond=beyond))):
+            if not is_behind(chunk.records[0]):
+                return chunk, None
+        found, low, high = None, 1, tail
+        while low < high:
+            middle = (low + high) // 2
+            chunk = _there(folder, run_id, key, middle)
+            if is_behind(chunk.records[0]):
+                high = middle
+            else:
+                found, low = chunk, middle + 1
+        first = _there(folder, run_id, key, 1) if found is None else None
+    return found, base_of(first) if first and first.base else None
+
+
+def _there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:
+    chunk = read_chunk(folder, run_id, key, n)
+    if chunk is None:
+        raise missing(run_id, n, folder.where(chunk_name(n)))
+    if not chunk.records:
+        raise StoreDamagedError("the chunk holds no save", where=chunk.where)
+    return chunk
+
+
+def head_at(root: Root, cut: Cut) -> RunHead:
+    """The run's head at the cut, from the chunks in which its fields were set."""
+    head = RunHead()
+    record = cut.record
+    fields = _fields_at(root, cut.chunk, cut.number)
+    if fields is None:
+        fields = {}
+        for chunk in read_all(root, cut.ref.run_id, cut.ref.key, cut.ref.tail, beyond=cut.ref.status == Status.RUNNING):
+            fields |= _set_in(chunk, cut.number)
+    apply_head(head, Save(number=cut.number, step=record["step"], at=record["at"], event="", head=fields))
+    return head
+
+
+def _set_in(chunk: Chunk, number: int) -> dict[str, JSON]:
+    """What the chunk's saves up to ``number`` set, each field to its last value."""
+    fields: dict[str, JSON] = {}
+    for record in chunk.records:
+        if record["save"] <= number:
+            fields |= record.get("head") or {}
+    return fields
+
+
+def _fields_at(root: Root, chunk: Chunk, number: int) -> dict[str, JSON] | None:
+    """The head fields after save ``number``, which is in ``chunk``. None where an earlier version did not say."""
+    if chunk.sets is None:
+        return None
+    fields: dict[str, JSON] = {}
+    key = chunk.document["key"]
+    with data_folder(root, chunk.document["id"], key, chunk.n) as folder:
+        for n in set(chunk.sets.values()):
+            found = _fields_of(root, folder, chunk, n)
+            if found is None:
+                return None
+            fields |= {name: found[name] for name, where in chunk.sets.items() if where == n and name in found}
+    return fields | _set_in(chunk, number)
+
+
+def _fields_of(root: Root, folder: Folder, chunk: Chunk, n: int) -> dict[str, JSON] | None:
+    """What chunk ``n`` set; chunk 0 is all that a fork shares with its source."""
+    run_id, key = chunk.document["id"], chunk.document["key"]
+    if n > 0:
+        there = _there(folder, run_id, key, n)
+        return _set_in(there, there.last)
+    first = chunk if chunk.n == 1 else _there(folder, run_id, key, 1)
+    source_id, source_key, last = base_of(first)
+    with data_folder(root, source_id, source_key, last) as shared:
+        there = _there(shared, source_id, source_key, last)
+    return _fields_at(root, there, there.last)
