@@ -79,7 +79,7 @@ def _named_store(value: str, source: str, origin: Origin, cwd: Path) -> StoreLoc
         raise UserError(what, where=f"{source} {value}", hint=_USE)
     if rest.startswith("//"):  # file:///path, as other tools write it; file://host/path has no meaning here
         rest = f"/{rest.lstrip('/')}"
-    if not rest.strip() or "\0" in rest or rest == ":memory:":
+    if not rest.strip() or "\0" in rest or (kind == "sqlite" and rest in ("/", ":memory:")):
         raise UserError("the store's path is empty or no path", where=source, hint=_USE)
     path = Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
     return StoreLocation(path, origin, value, kind)
