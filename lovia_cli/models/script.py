@@ -23,8 +23,10 @@ from lovia_cli.yamlfile.fields import (
     to_json,
     wrong,
 )
-from lovia_cli.yamlfile.reader import Document, Plain, read_document, unplaced
+from lovia_cli.yamlfile.reader import MAX_BYTES, Document, Plain, read_document, unplaced
 from lovia_cli.yamlfile.validate import found, validate
+
+_MOST_JSON = 64 * 1024 * 1024
 
 Outage = Literal["timeout", "disconnect"]
 
@@ -63,6 +65,21 @@ def _status(value: Any) -> int | Outage:
 def _failure(value: Any) -> Any:
     """``fail: timeout`` is short for ``fail: {status: timeout}``."""
     return {"status": value} if isinstance(value, str) and value != "" else value
+
+
+def _entry(value: Any) -> dict[str, Any]:
+    """One entry of a response as a store keeps it, checked."""
+    from stores.errors import StoreError
+    from stores.shapes import entry_of
+
+    row: dict[str, Any] = to_json(value) if isinstance(value, dict) else {}
+    if row.get("type") not in ("assistant_text", "reasoning", "tool_call"):
+        raise wrong("a mapping whose type is assistant_text, reasoning or tool_call", value)
+    try:
+        entry_of(dict(row), "")
+    except StoreError as error:
+        raise bad(f"is no entry: {error.message}") from error
+    return row
 
 
 def _pattern(value: Any) -> re.Pattern[str]:
@@ -116,6 +133,10 @@ class Turn(Strict):
     ] = None
     text: Text | None = None
     tool_calls: list[Call] = Field(default_factory=list)
+    entries: list[Annotated[dict[str, Any], PlainValidator(_entry, json_schema_input_type=dict[str, Any])]] = Field(
+        default_factory=list
+    )
+    """The whole response as a store keeps it, in place of reasoning, text and tool_calls."""
     usage: Annotated[TokenCounts | None, Nullable] = None
     finish_reason: Text | None = None
     delay: SecondsOrZero = 0.0
@@ -128,6 +149,12 @@ class Turn(Strict):
     def _cut_is_within(self) -> Turn:
         if self.cut_after is not None and self.cut_after > self.chunks:
             raise bad(f"is cut after {self.cut_after} of {self.chunks} pieces", "raise 'chunks'")
+        return self
+
+    @model_validator(mode="after")
+    def _says_it_once(self) -> Turn:
+        if self.entries and (self.reasoning is not None or self.text is not None or self.tool_calls):
+            raise bad("has 'entries' and says the same in other fields too", "keep one of them")
         return self
 
 
@@ -168,8 +195,41 @@ class Script(Strict):
 
 
 def load_script(path: Path, *, shown_as: str | None = None) -> Script:
-    """The script in a file. Raises `AgentFileError` with places; ``shown_as`` is the name used in them."""
+    """The script in a file. Raises `AgentFileError` with places; ``shown_as`` is the name used in them.
+
+    A file that is JSON, as `lovia export` writes it, may be long; what is wrong in it is placed as in YAML.
+    """
+    data, size = _json_in(path)
+    if data is not None:
+        try:
+            return Script.model_validate(data)
+        except ValidationError as error:
+            if size > MAX_BYTES:
+                raise _problem(data, error) from error
     return validate(Script, read_document(path, shown_as=shown_as))
+
+
+def _json_in(path: Path) -> tuple[Any, int]:
+    """The object in a file that is JSON through and through, and the file's size; None for any other."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_JSON:
+            return None, 0
+        text = path.read_bytes()
+        if not text.lstrip().startswith(b"{"):
+            return None, 0
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant), len(text)
+    except (OSError, ValueError, RecursionError):
+        return None, 0
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def script_from(turns: list[Any], *, loop: bool, log: str | None) -> Script:
@@ -179,6 +239,11 @@ def script_from(turns: list[Any], *, loop: bool, log: str | None) -> Script:
     try:
         return Script.model_validate(data)
     except ValidationError as error:
-        problem = found(Script, Document("script", unplaced(data)), error)[0]
-        place = ".".join(str(part) for part in error.errors()[0]["loc"] if not str(part).startswith("("))
-        raise ScriptError(f"{problem.message} (at {place}, from 0)", hint=problem.hint) from error
+        raise _problem(data, error) from error
+
+
+def _problem(data: dict[str, Any], error: ValidationError) -> ScriptError:
+    """The first thing that is wrong in data that has no lines."""
+    problem = found(Script, Document("script", unplaced(data)), error)[0]
+    place = ".".join(str(part) for part in error.errors()[0]["loc"] if not str(part).startswith("("))
+    return ScriptError(f"{problem.message} (at {place}, from 0)", hint=problem.hint)

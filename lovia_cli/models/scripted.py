@@ -11,13 +11,22 @@ import json
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lovia_cli.errors import CredentialsError, ProviderError, ScriptError
 from lovia_cli.models.base import Delta, ModelRequest, ModelResponse, ReasoningDelta, TextDelta
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
+from stores.entries import (
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+    entries_from_json,
+)
 from stores.records import Usage
 
 if TYPE_CHECKING:
@@ -141,19 +150,32 @@ class ScriptedModel:
             raise ProviderError(message, retryable=True, hint="resume the run")
 
     def _response(self, request: ModelRequest, turn: Turn) -> ModelResponse:
-        entries: list[AssistantTextEntry | ReasoningEntry | ToolCallEntry] = []
-        if isinstance(turn.reasoning, dict):
-            provider = {"name": "scripted", "block": turn.reasoning}
-            entries.append(ReasoningEntry(text=turn.reasoning.get("text", ""), provider=provider))
-        elif turn.reasoning is not None:
-            entries.append(ReasoningEntry(text=turn.reasoning, provider={"name": "scripted"}))
-        if turn.text is not None:
-            entries.append(AssistantTextEntry(text=turn.text))
-        for position, call in enumerate(turn.tool_calls, 1):
-            call_id = f"call_{request.number}_{position}" if call.id is None else call.id
-            entries.append(ToolCallEntry(id=call_id, name=call.name, arguments=call.arguments))
-        finish_reason = turn.finish_reason or ("tool_calls" if turn.tool_calls else "stop")
+        entries = said_by(turn, request.number)
+        finish_reason = turn.finish_reason or usual_finish(entries)
         return ModelResponse(entries=entries, finish_reason=finish_reason, usage=_usage(turn.usage), model=self._id)
+
+
+def said_by(turn: Turn, number: int) -> list[AssistantTextEntry | ReasoningEntry | ToolCallEntry]:
+    """The entries of a turn that answers response ``number``."""
+    if turn.entries:
+        return cast("list[Any]", entries_from_json(deepcopy(turn.entries)))
+    entries: list[AssistantTextEntry | ReasoningEntry | ToolCallEntry] = []
+    if isinstance(turn.reasoning, dict):
+        provider = {"name": "scripted", "block": turn.reasoning}
+        entries.append(ReasoningEntry(text=turn.reasoning.get("text", ""), provider=provider))
+    elif turn.reasoning is not None:
+        entries.append(ReasoningEntry(text=turn.reasoning, provider={"name": "scripted"}))
+    if turn.text is not None:
+        entries.append(AssistantTextEntry(text=turn.text))
+    for position, call in enumerate(turn.tool_calls, 1):
+        call_id = f"call_{number}_{position}" if call.id is None else call.id
+        entries.append(ToolCallEntry(id=call_id, name=call.name, arguments=call.arguments))
+    return entries
+
+
+def usual_finish(entries: Sequence[Entry]) -> str:
+    """The finish reason of a turn that states none."""
+    return "tool_calls" if any(isinstance(entry, ToolCallEntry) for entry in entries) else "stop"
 
 
 def _since_last_response(entries: Sequence[Entry]) -> str:
@@ -171,8 +193,9 @@ def _since_last_response(entries: Sequence[Entry]) -> str:
 
 def _pieces(turn: Turn) -> list[list[Delta]]:
     """Reasoning and text cut into ``chunks`` pieces of nearly the same size; a short text leaves some empty."""
-    reasoning = turn.reasoning.get("text", "") if isinstance(turn.reasoning, dict) else turn.reasoning or ""
-    whole = reasoning + (turn.text or "")
+    entries = said_by(turn, 1)
+    reasoning = "".join(entry.text for entry in entries if isinstance(entry, ReasoningEntry))
+    whole = reasoning + "".join(entry.text for entry in entries if isinstance(entry, AssistantTextEntry))
     edges = [len(whole) * number // turn.chunks for number in range(turn.chunks + 1)]
     return [list(_deltas(whole, len(reasoning), start, end)) for start, end in pairwise(edges)]
 

@@ -12,6 +12,7 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
 from stores.file.disk import Folder
+from stores.file.importing import import_segments
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import name_of, readable_id
 from stores.file.reading import steady
@@ -107,6 +108,12 @@ class FileSession:
                 folder.write(name, lines.bytes(), by=temps)
                 log.count(name, len(entries), lines.sum)
             folder.write(SESSION, codec.encode(log.fields), by=temps)
+
+    async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
+        for segment in segments:
+            check_id(segment.run_id, "run id")
+        async with session_lock(self._root, check_id(session_id, "session id")):
+            await self._call(import_segments, self._root, session_id, segments)
 
     async def clear(self, session_id: str) -> None:
         check_id(session_id, "session id")

@@ -140,7 +140,14 @@ def encode_entries(entries: list[Entry]) -> bytes:
 
 
 def add_segment(
-    connection: Connection, row: SessionRow, run_id: str, entries: list[Entry], meta: dict[str, JSON], total: str
+    connection: Connection,
+    row: SessionRow,
+    run_id: str,
+    entries: list[Entry],
+    meta: dict[str, JSON],
+    total: str,
+    *,
+    truncated: bool = False,
 ) -> None:
     """Store a segment behind the last one. ``total`` is the checksum of its entries."""
     row.segments += 1
@@ -148,7 +155,8 @@ def add_segment(
     row.updated_at = time.time()
     row.write(connection)
     data = codec.dumps(meta)
-    SegmentRow(row.session_id, row.segments, run_id, encode_entries(entries), data, total).insert(connection)
+    whole = encode_entries(entries)
+    SegmentRow(row.session_id, row.segments, run_id, whole, data, total, int(truncated)).insert(connection)
 
 
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:

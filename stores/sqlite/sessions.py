@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError
+from stores.errors import ConflictError, SegmentDiffersError
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
@@ -74,6 +75,21 @@ class SQLiteSession:
             if not _holds(connection, session_id, run_id, total):
                 row = read_session(connection, session_id, where=self._database.where) or SessionRow(session_id)
                 add_segment(connection, row, run_id, entries, meta, total)
+
+    async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
+        for segment in segments:
+            check_id(segment.run_id, "run id")
+        await self._call(self._import, check_id(session_id, "session id"), segments)
+
+    def _import(self, session_id: str, segments: list[Segment]) -> None:
+        with self._database.writing(SESSIONS) as connection:
+            if read_session(connection, session_id, where=self._database.where):
+                raise ConflictError(f"session {session_id!r} exists already", hint="look at it: lovia history")
+            row = SessionRow(session_id, updated_at=time.time())
+            row.write(connection)
+            for one in segments:
+                total = entries_checksum(one.entries)
+                add_segment(connection, row, one.run_id, one.entries, plain(one.meta), total, truncated=one.truncated)
 
     async def clear(self, session_id: str) -> None:
         await self._call(self._clear, check_id(session_id, "session id"))

@@ -1,0 +1,266 @@
+"""A run or a session as a file to hand on: one JSON object a line, or one JSON object.
+
+    {"v":1,"kind":"run","run_id":"trip","head":{...},"entries":4}
+    {"type":"input","text":"Plan a weekend"}
+    ...
+    {"kind":"end","sum":"..."}
+
+A session has a line ``{"kind":"segment","run_id":...,"meta":{...},"entries":N}`` before the entries of each segment.
+The one object of the other form holds the same, with its entries and segments as lists. ``sum`` is the SHA-256 of
+that object without it, as compact JSON with sorted keys: whoever changes a file on purpose leaves it out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from stores.entries import JSON, Entry, entry_to_json
+from stores.errors import StoreError, StoreVersionError, UserError
+from stores.ids import check_id
+from stores.records import RunSnapshot, Segment, head_to_json
+from stores.shapes import check_depth, check_transcript, entry_of, head_of, refuse
+
+VERSION = 1
+MAX_BYTES = 256 * 1024 * 1024
+"""The largest file that is read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionRecord:
+    """A whole session: its finished runs, oldest first."""
+
+    session_id: str
+    segments: list[Segment]
+
+
+Exported = RunSnapshot | SessionRecord
+
+
+def document_of(record: Exported) -> dict[str, JSON]:
+    """The record as one JSON object, without its checksum. It shares its values with the record."""
+    if isinstance(record, RunSnapshot):
+        named: dict[str, JSON] = {"v": VERSION, "kind": "run", "run_id": record.run_id}
+        return {**named, "head": head_to_json(record.head), "entries": _rows(record.entries)}
+    segments = [_segment_row(segment) for segment in record.segments]
+    return {"v": VERSION, "kind": "session", "session_id": record.session_id, "segments": segments}
+
+
+def _segment_row(segment: Segment) -> dict[str, JSON]:
+    cut = {"truncated": True} if segment.truncated else {}
+    return {"run_id": segment.run_id, "meta": segment.meta, **cut, "entries": _rows(segment.entries)}
+
+
+def _rows(entries: list[Entry]) -> list[JSON]:
+    return [entry_to_json(entry) for entry in entries]
+
+
+def sealed(document: dict[str, JSON]) -> dict[str, JSON]:
+    """The object with its checksum."""
+    return {**document, "sum": _sum(document)}
+
+
+def lines_of(document: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
+    """The lines of a document."""
+    yield {**document, ("entries" if "entries" in document else "segments"): len(_parts(document))}
+    for part in _parts(document):
+        if document["kind"] == "run":
+            yield part
+        else:
+            yield {"kind": "segment", **part, "entries": len(part["entries"])}
+            yield from part["entries"]
+    yield {"kind": "end", "sum": _sum(document)}
+
+
+def _parts(document: dict[str, JSON]) -> list[Any]:
+    parts: list[Any] = document["entries"] if document["kind"] == "run" else document["segments"]
+    return parts
+
+
+def _sum(document: dict[str, JSON]) -> str:
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def read_export(data: bytes, name: str) -> Exported:
+    """The record in ``data``, checked whole, in either form; ``name`` is the file's, for errors.
+
+    Raises `StoreVersionError` for a newer format, and `StoreDamagedError` with the line for anything else that is not
+    what was exported.
+    """
+    if len(data) > MAX_BYTES:
+        raise refuse(f"it is larger than {MAX_BYTES // 1024**2} MB", name)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise refuse("it is empty", name)
+    head, _, rest = data.partition(b"\n")
+    if not rest.strip() or not _is_object(head):
+        return _read_document(data, name)
+    return _Reader(data, name).read()
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def record_of(document: Any, name: str) -> Exported:
+    """The record that a JSON object is, without its checksum; raises as `read_export` does."""
+    _check_version(document, name)
+    places = document.pop("places", {})
+    return _run(document, name, places) if document["kind"] == "run" else _session(document, name, places)
+
+
+def _check_version(document: Any, name: str) -> None:
+    """Before anything else of it is looked at, which a newer version may have changed (D1)."""
+    if not isinstance(document, dict) or "v" not in document or document.get("kind") not in ("run", "session"):
+        raise refuse("it is no export of lovia", name)
+    version = document["v"]
+    if isinstance(version, int) and version > VERSION:
+        raise StoreVersionError(f"a newer lovia wrote this export, in format {version}", where=name)
+    if version != VERSION:
+        raise refuse(f"it has an unknown format {version!r}", name)
+
+
+def _run(document: dict[str, Any], name: str, places: dict[int, int]) -> RunSnapshot:
+    entries = _entries(document.get("entries"), name, places)
+    head = head_of(document.get("head"), _at(name, places, -1))
+    if not entries:
+        raise refuse("the run has no entries", name)
+    if head.steps < entries[-1].step:
+        raise refuse(f"its head tells of {head.steps} steps, its entries of {entries[-1].step}", name)
+    return RunSnapshot(run_id=_id(document, "run_id", name), head=head, entries=entries)
+
+
+def _session(document: dict[str, Any], name: str, places: dict[int, int]) -> SessionRecord:
+    rows, segments = document.get("segments"), []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise refuse("its segments are no list of objects", name)
+    for row in rows:
+        run_id, meta = _id(row, "run_id", name), row.get("meta", {})
+        entries = _entries(row.get("entries"), name, places)
+        if not isinstance(meta, dict) or not isinstance(row.get("truncated", False), bool):
+            raise refuse(f"the segment of run {run_id!r} has a wrong meta or truncated", name)
+        check_depth(meta, name)
+        truncated = row.get("truncated", False)
+        segments.append(Segment(run_id=run_id, entries=entries, meta=meta, truncated=truncated))
+    if len({segment.run_id for segment in segments}) < len(segments):
+        raise refuse("two of its segments are of one run", name)
+    return SessionRecord(session_id=_id(document, "session_id", name), segments=segments)
+
+
+def _entries(rows: Any, name: str, places: dict[int, int]) -> list[Entry]:
+    """The entries of a run, each checked by itself and all with each other."""
+    if not isinstance(rows, list):
+        raise refuse("its entries are no list", name)
+    wheres = (_at(name, places, id(row)) if places else f"{name}, entry {n}" for n, row in enumerate(rows, 1))
+    entries = [entry_of(row, where) for row, where in zip(rows, wheres, strict=True)]
+    check_transcript(entries, name)
+    return entries
+
+
+def _at(name: str, places: dict[int, int], key: int) -> str:
+    return f"{name}:{places[key]}" if key in places else name
+
+
+def _id(row: dict[str, Any], key: str, name: str) -> str:
+    try:
+        return check_id(row.get(key, ""), key.replace("_", " "))
+    except UserError as error:
+        raise refuse(error.message, name) from error
+
+
+def _read_document(data: bytes, name: str) -> Exported:
+    """The form that is one object."""
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise _no_json(error, f"{name}:{error.lineno}") from error
+    check_depth(document, name)
+    _check_version(document, name)
+    told = document.pop("sum", None)
+    if told is not None and told != _sum(document):
+        raise refuse("its content does not match its checksum", name)
+    if not isinstance(document.get("entries", document.get("segments")), list):
+        raise refuse("it has no entries; is it the first line of an export alone?", name)
+    document.pop("places", None)
+    return record_of(document, name)
+
+
+def _no_json(error: orjson.JSONDecodeError, where: str) -> StoreError:
+    return refuse(f"it is cut off or damaged here, and no JSON: {error.msg}", where)
+
+
+class _Reader:
+    """Reads the form with one object a line, and remembers where each object stood."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._lines = enumerate(data.split(b"\n"), 1)
+        self._name = name
+        self._places: dict[int, int] = {}
+        self._line = 0
+
+    def read(self) -> Exported:
+        header = self._next("the first line")
+        self._places[-1] = self._line
+        _check_version(header, self._where())
+        if header["kind"] == "run":
+            header["entries"] = self._take(header.get("entries"))
+        else:
+            header["segments"] = [self._segment() for _ in range(self._count(header.get("segments")))]
+        self._end(header)
+        return record_of({**header, "places": self._places}, self._name)
+
+    def _segment(self) -> dict[str, Any]:
+        row = self._next("a segment")
+        if row.pop("kind", None) != "segment":
+            raise refuse("a segment is missing here", self._where())
+        return {**row, "entries": self._take(row.get("entries"))}
+
+    def _take(self, count: Any) -> list[dict[str, Any]]:
+        rows = []
+        for n in range(1, self._count(count) + 1):
+            row = self._next(f"entry {n} of {count}")
+            if "type" not in row:
+                raise refuse(f"entry {n} of {count} is missing here", self._where())
+            self._places[id(row)] = self._line
+            rows.append(row)
+        return rows
+
+    def _count(self, count: Any) -> int:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise refuse("it does not tell how many lines follow", self._where())
+        return count
+
+    def _end(self, header: dict[str, Any]) -> None:
+        """The last line, with the checksum over all that was read."""
+        end = self._next("the last line")
+        if end.get("kind") != "end":
+            raise refuse("there are more lines than were exported", self._where())
+        if "sum" in end and end["sum"] != _sum(header):
+            raise refuse("its content does not match its checksum", self._name)
+        if any(line.strip() for _, line in self._lines):
+            raise refuse("something stands behind its last line", self._where())
+
+    def _next(self, what: str) -> dict[str, Any]:
+        for number, line in self._lines:
+            self._line = number
+            if not line.strip():
+                continue
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise _no_json(error, self._where()) from error
+            check_depth(row, self._where())
+            if not isinstance(row, dict):
+                raise refuse("this line is no JSON object", self._where())
+            return row
+        raise refuse(f"it ends before {what}: it was cut off", self._where())
+
+    def _where(self) -> str:
+        return f"{self._name}:{self._line}"
