@@ -86,6 +86,7 @@ VERBS: dict[str, Verb] = {
     "cancel": Verb((ID, TEXT), {"--last": FLAG}),
     "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT}),
     "show": Verb((ID, TEXT), {"--last": FLAG, "--step": TEXT, "--call": TEXT, "--raw": FLAG}),
+    "compare": Verb((RUN, RUN, TEXT), {"--last": FLAG, "--exit-code": FLAG, "--html": FILE}),
     "rewind": Verb(
         (SESSION, TEXT),
         {

@@ -212,7 +212,8 @@ def _is_alone(one: _Found) -> bool:
 
 def _marked_value(one: _Found, side: Literal["a", "b"]) -> Marked:
     if isinstance(one.a, str) and isinstance(one.b, str) and not _is_alone(one):
-        return mark_texts(written(one.a), written(one.b))[0 if side == "a" else 1]
+        inner = mark_texts(written(one.a)[1:-1], written(one.b)[1:-1])[0 if side == "a" else 1]
+        return [Piece('"', False), *inner, Piece('"', False)]
     return [Piece(written(one.a if side == "a" else one.b), True)]
 
 

@@ -86,7 +86,7 @@ def _call_json(act: Act) -> dict[str, JSON]:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Fork:
-    """Where a fork comes from, and what was changed in it: sentences, or None when that cannot be told any more."""
+    """Where a fork comes from, and what was changed in it (`patch_between`): None when that is not kept any more."""
 
     source: str
     save: int | None = None
@@ -127,7 +127,6 @@ class Trajectory:
         head = source.head
         opening, steps = _steps(source.entries)
         (steps[-1] if steps else opening).inputs.extend(_queued(head))
-        parent = head.parent or {}
         return Trajectory(
             name=name or source.run_id,
             opening=opening,
@@ -140,7 +139,7 @@ class Trajectory:
             finish_reason=head.finish_reason,
             usage=Usage.from_json(head.usage) if head.usage else None,
             cost_usd=None if head.cost_unknown else head.cost_usd,
-            fork=Fork(source=str(parent.get("source")), save=parent.get("save")) if parent else None,
+            fork=_fork(head.parent),
         )
 
     def to_step(self, last: int, spent: RunHead | None = None) -> Trajectory:
@@ -175,8 +174,14 @@ class Trajectory:
             "cost_usd": self.cost_usd,
             "forked_from": None
             if fork is None
-            else {"source": fork.source, "save": fork.save, "step": fork.step, "patch": fork.patch},
+            else {"run_id": fork.source, "save": fork.save, "step": fork.step, "patch": fork.patch},
         }
+
+
+def _fork(parent: dict[str, JSON] | None) -> Fork | None:
+    if not parent:
+        return None
+    return Fork(source=str(parent.get("run_id")), save=parent.get("save"), step=parent.get("step"))
 
 
 def _queued(head: RunHead) -> list[InputEntry]:

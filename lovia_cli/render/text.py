@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli import answers
+from lovia_cli.cli.compared import Compared
 from lovia_cli.render.table import Column, table
 from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.times import clock, when
@@ -28,6 +29,10 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
         from lovia_cli.render.transcript import transcript
 
         yield from transcript(answer, paint, settings.verbose, out.columns)
+    elif isinstance(answer, Compared):
+        from lovia_cli.render.comparison import comparison
+
+        yield from comparison(answer, paint, settings.verbose, out.columns)
     elif isinstance(answer, answers.Checked):
         yield from _checked(answer, paint)
     elif isinstance(answer, answers.Document):

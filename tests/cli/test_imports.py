@@ -38,6 +38,8 @@ TABLE = [
     (READS, ["show", "r1"]),
     (READS, ["show", "u1", "--json"]),
     (READS, ["cancel", "r1"]),
+    (READS, ["compare", "r1", "u1"]),
+    (READS, ["compare", "r1", "u1", "--html", "page.html"]),
     (READS, ["doctor"]),
     (WRITES, ["runs", "finalize", "r1"]),
     (CHECKS, ["validate", "agent.yaml"]),

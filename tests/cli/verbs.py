@@ -34,6 +34,7 @@ MAKING_NOTHING = {
     "schema": [["agent"], ["events"], ["run"]],
     "completion": [["bash"], ["zsh"], ["fish"]],
     "doctor": [[], ["--repair"]],
+    "compare": [["nosuch", "other"], ["nosuch@2"], ["--last", "--html", "page.html"], ["nowhere.jsonl", "x", "--json"]],
     "prune": [["--older-than", "1d", "--dry-run"], ["--older-than", "1d", "-y"]],
     "run": [["agent.yaml", "go", "--dry-run"], ["nowhere.yaml", "go"], ["agent.yaml", "go", "--run-id", ""]],
 }
