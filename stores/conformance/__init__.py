@@ -13,10 +13,10 @@ how to open it:
             return MyCheckpointer(self.path)
 
 `SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
-`SessionIndexContract`, `RewindContract`, `TrimContract`, `RunIndexContract`, `HistoryContract` and
-`KeptHistoriesContract`, and for a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
-`ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They
-need no test framework: an async method that raises `AssertionError` is a broken promise.
+`SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `RunIndexContract`, `HistoryContract`,
+`KeptHistoriesContract` and `ForkContract`, and for a store that processes share `SharedSessionContract` and
+`SharedCheckpointerContract`. `ResultStoreContract` is for archives of tool outputs. Each test has the clause of the
+contract in its name. They need no test framework: an async method that raises `AssertionError` is a broken promise.
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
@@ -30,6 +30,7 @@ from stores.conformance.processes import SharedCheckpointerContract, SharedSessi
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
 from stores.conformance.session import SessionContract
+from stores.conformance.session_fork import SessionForkContract
 from stores.conformance.session_index import SessionIndexContract
 from stores.conformance.trim import TrimContract
 
@@ -43,6 +44,7 @@ __all__ = [
     "RewindContract",
     "RunIndexContract",
     "SessionContract",
+    "SessionForkContract",
     "SessionIndexContract",
     "SharedCheckpointerContract",
     "SharedSessionContract",

@@ -7,6 +7,7 @@ from typing import Any
 from stores import protocols
 from stores.conformance.checkpointer import CheckpointerContract
 from stores.conformance.checks import Contract
+from stores.conformance.fork import ForkContract
 from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.kept import KeptHistoriesContract
@@ -15,6 +16,7 @@ from stores.conformance.processes import SharedCheckpointerContract, SharedSessi
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
 from stores.conformance.session import SessionContract
+from stores.conformance.session_fork import SessionForkContract
 from stores.conformance.session_index import SessionIndexContract
 from stores.conformance.trim import TrimContract
 
@@ -23,11 +25,13 @@ _ALONE: list[tuple[Any, Any]] = [
     (protocols.SessionIndex, SessionIndexContract),
     (protocols.Rewind, RewindContract),
     (protocols.Trim, TrimContract),
+    (protocols.SessionFork, SessionForkContract),
     (protocols.Checkpointer, CheckpointerContract),
     (protocols.Checkpointer, LeaseContract),
     (protocols.RunIndex, RunIndexContract),
     (protocols.History, HistoryContract),
     (protocols.KeptHistories, KeptHistoriesContract),
+    (protocols.Fork, ForkContract),
     (protocols.ResultStore, ResultStoreContract),
 ]
 _SHARED: list[tuple[Any, Any]] = [

@@ -22,7 +22,9 @@ _DELETED = "deleted"  # as in stores.file.refs, which would load an event loop
 def known_ids(path: str | Path) -> KnownIds:
     """What the store at ``path`` knows; what cannot be read is left out. A session exists once a run is in it."""
     runs = [ref for ref in _documents(f"{path}/runs") if ref.get("status") != _DELETED]
-    logs = [log for log in _documents(f"{path}/sessions", "/session") if not log.get("cleared")]
+    logs = [
+        log for log in _documents(f"{path}/sessions", "/session") if not (log.get("cleared") or log.get("prepared"))
+    ]
     sessions = [*(log["id"] for log in logs), *(ref["session"] for ref in runs if isinstance(ref.get("session"), str))]
     return KnownIds([ref["id"] for ref in runs], list(dict.fromkeys(sessions)))
 

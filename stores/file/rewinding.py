@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from stores import codec
-from stores.errors import ConflictError
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
 from stores.file.names import name_of, parse_segment_name, segment_name
+from stores.file.readers import read_by_forks
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
@@ -32,6 +32,7 @@ from stores.file.segments import (
 )
 from stores.records import Segment
 from stores.surgery import RewindPlan, rewind_plan
+from stores.surgery.forking import shared_beginning
 
 
 def rewind(root: Root, session_id: str, keep_entries: int) -> int:
@@ -63,11 +64,8 @@ def _tail(log: Log, keep_entries: int) -> list[tuple[Place, dict[str, Any]]]:
         if keep_entries and document["first"] + len(document["entries"]) <= keep_entries:
             return tail
         tail.insert(0, (place, document))
-    if log.shared and keep_entries < log.fields["entries"]:
-        raise ConflictError(
-            f"session {log.session_id!r} shares its beginning with the one it was forked from",
-            hint="fork again, from an earlier step",
-        )
+    if log.shared and keep_entries < (tail[0][1]["first"] if tail else log.fields["entries"]):
+        raise shared_beginning(log.session_id)
     return tail
 
 
@@ -99,8 +97,11 @@ def _commit(
 
 
 def sweep_dead(folder: Folder, live: Iterable[str]) -> None:
-    """Remove the segments that do not count. Durably: a file of an epoch to come must not outlive its sweep."""
-    kept = set(live)
+    """Remove the segments that do not count. Durably: a file of an epoch to come must not outlive its sweep.
+
+    Those that a fork reads stay; the session's lock is held, so none begins to read meanwhile.
+    """
+    kept = {*live, *read_by_forks(folder)}
     dead = [name for name in folder.names() if parse_segment_name(name) and name not in kept]
     for name in dead:
         folder.unlink(name)

@@ -83,6 +83,8 @@ def read_log(root: Root, session_id: str) -> Log:
         if any(place.n != 1 or place.epoch for place in places):
             where = f"{root.part(*session_folder(session_id))}/{SESSION}"
             raise StoreDamagedError(f"{SESSION} is missing", where=where)
+    if fields.get("prepared"):
+        fields = fresh_session(session_id) | {"epoch": fields["epoch"]}  # nobody has begun it yet
     live = _live(places, fields)
     shared = _shared(root, fields["base"]) if fields.get("base") else []
     return Log(session_id, fields, live, shared)
@@ -156,15 +158,25 @@ def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any]) -> StoreD
 
 def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
     """The segments that a forked session begins with: its source as it was at that epoch and count."""
-    with root.open_folder(*session_folder(base["session"])) as folder:
-        if folder is None:
-            raise StoreDamagedError("the fork's source is missing", where=root.part(*session_folder(base["session"])))
-        names = folder.names()
-        source = read_session(folder, base["session"]) or fresh_session(base["session"])
-        places = [_place(found, folder.path) for name in names if (found := parse_segment_name(name))]
-    then = source | {"epoch": base["epoch"], "limit": base["count"], "count": base["count"]}
-    places = [place for place in places if place.n <= base["count"]]
-    return [*(_shared(root, source["base"]) if source.get("base") else ()), *_live(places, then)]
+    shared: list[Place] = []
+    for part in base_parts(base):
+        with root.open_folder(*session_folder(part["session"])) as folder:
+            if folder is None:
+                where = root.part(*session_folder(part["session"]))
+                raise StoreDamagedError("the fork's source is missing", where=where)
+            places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+        then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
+        shared += _live([place for place in places if place.n <= part["count"]], then)
+    return shared
+
+
+def base_parts(base: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The sessions that a forked one begins with, oldest first: each with its id, epoch and number of segments."""
+    parts: list[dict[str, Any]] = []
+    while base:
+        parts.insert(0, base)
+        base = base.get("before")
+    return parts
 
 
 def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:
@@ -196,13 +208,14 @@ def check_segment(document: dict[str, Any], place: Place, session_id: str | None
 def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
     """Every live segment's document with its file, oldest first; gaps in the flat numbering are damage."""
     flat, last = 0, None
-    for place in (*log.shared, *log.places):
+    for number, place in enumerate((*log.shared, *log.places)):
         where = f"{place.folder}/{place.file}"
-        document = read_segment(place, None if place in log.shared else log.session_id)
+        is_own = number >= len(log.shared)
+        document = read_segment(place, log.session_id if is_own else None)
         if document.get("first") != flat:
             raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
         flat += len(document["entries"])
-        if place.folder.endswith(name_of(log.session_id)) and place.n == log.fields["count"]:
+        if is_own and place.n == log.fields["count"]:
             last = document["sum"]
             if log.fields["last_sum"] not in (None, last):
                 raise StoreDamagedError("this is not the segment that was appended last", where=where)
@@ -247,13 +260,15 @@ def uncounted(root: Root, name: str) -> dict[str, Any] | None:
 
 
 def encode_segment(
-    log: Log, run_id: str, entries: Sequence[Entry], meta: dict[str, JSON], checksum: str
+    log: Log, run_id: str, entries: Sequence[Entry], meta: dict[str, JSON], checksum: str, *, truncated: bool = False
 ) -> tuple[str, Lines]:
     """File name and content of the segment that goes behind the last one of ``log``."""
     n, epoch = log.fields["count"] + 1, log.fields["epoch"]
     header: dict[str, JSON] = {"kind": "segment", "id": log.session_id, "run": run_id, "n": n, "epoch": epoch}
     header |= {"after": log.fields["last"], "first": log.fields["entries"], "at": time.time()}
     header |= {"checksum": checksum, "meta": meta}
+    if truncated:
+        header["truncated"] = True
     lines = Lines(header, "entries")
     for entry in entries:
         lines.add(codec.encode_entry(entry))

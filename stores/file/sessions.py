@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
     Log,
+    base_parts,
     encode_segment,
     parse_session,
     read_log,
@@ -30,6 +31,15 @@ from stores.file.segments import (
     roll_forward,
     session_folder,
     uncounted,
+)
+from stores.file.session_forking import (
+    ancestors,
+    bare_fork,
+    confirm,
+    prepare,
+    refuse_taken,
+    remove_emptied,
+    unmark,
 )
 from stores.file.trimming import trim
 from stores.ids import check_id, new_id
@@ -63,7 +73,7 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
 
 
 class FileSession:
-    """A `Session` in one ``.lovia`` folder, which can be listed, rewound and trimmed. For one machine."""
+    """A `Session` in one ``.lovia`` folder, which can be listed, rewound, trimmed and forked. For one machine."""
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)
@@ -119,14 +129,26 @@ class FileSession:
         check_id(session_id, "session id")
         if await self._is_there(session_id):
             async with session_lock(self._root, session_id):
-                await self._call(self._clear, session_id)
+                shared = await self._call(self._clear, session_id)
+            await self._unmark(session_id, shared)
+
+    async def _unmark(self, fork_id: str, shared: list[str]) -> None:
+        """The forked session is gone: what only it read of the sessions it began with goes too."""
+        for session_id in shared:
+            async with session_lock(self._root, session_id):
+                await self._call(unmark, self._root, session_id, fork_id)
 
     async def _is_there(self, session_id: str) -> bool:
         return (await self._call(steady, lambda: read_log(self._root, session_id))).is_there
 
-    def _clear(self, session_id: str) -> None:
-        """A new epoch without segments is the commit; then the files go, session.json after all others are gone."""
+    def _clear(self, session_id: str) -> list[str]:
+        """A new epoch without segments is the commit; then the files go, session.json after all others are gone.
+
+        Returns the sessions that it began with, if it was forked.
+        """
         log = read_log(self._root, session_id)
+        bare = bare_fork(self._root, session_id) or log.fields
+        shared = [str(part["session"]) for part in base_parts(bare.get("base"))]
         zero: dict[str, Any] = {"limit": 0, "count": 0, "entries": 0, "last": None, "last_sum": None}
         log.fields |= zero | {"base": None, "cleared": True, "epoch": log.fields["epoch"] + 1}
         with self._root.make_folder(*session_folder(session_id)) as folder:
@@ -134,8 +156,34 @@ class FileSession:
             with self._root.make_folder(*session_folder(session_id), "open") as temps:
                 folder.write(SESSION, codec.encode(log.fields), by=temps)
             sweep_dead(folder, ())
-            folder.unlink(SESSION)
-            folder.sync()
+            remove_emptied(folder)
+        return shared
+
+    async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:
+        check_id(new_id, "session id")
+        await self._call(steady, lambda: refuse_taken(self._root, new_id))
+        if upto is None or session_id is None:
+            return
+        async with AsyncExitStack() as held:
+            for one in (new_id, check_id(session_id, "session id")):
+                await held.enter_async_context(session_lock(self._root, one))
+            for one in await self._call(ancestors, self._root, session_id):
+                await held.enter_async_context(session_lock(self._root, one))
+            await self._call(prepare, self._root, session_id, new_id, upto)
+
+    async def confirm_fork(self, new_id: str) -> None:
+        if await self._call(bare_fork, self._root, check_id(new_id, "session id")):
+            async with session_lock(self._root, new_id):
+                await self._call(confirm, self._root, new_id)
+
+    async def drop_fork(self, new_id: str) -> bool:
+        if not await self._call(bare_fork, self._root, check_id(new_id, "session id")):
+            return False
+        async with session_lock(self._root, new_id):
+            is_bare = await self._call(bare_fork, self._root, new_id) is not None
+            shared = await self._call(self._clear, new_id) if is_bare else []
+        await self._unmark(new_id, shared)
+        return is_bare
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:
         check_id(session_id, "session id")
@@ -175,7 +223,7 @@ class FileSession:
             fields = uncounted(self._root, name) if data is None else parse_session(data, sessions.where(file))
         except StoreError as error:
             return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=damage_text(error))
-        if fields is None or fields.get("cleared"):
+        if fields is None or fields.get("cleared") or fields.get("prepared"):
             return None
         base = fields.get("base") or {}
         return SessionInfo(

@@ -1,12 +1,13 @@
 """Trimming a session: its old segments are written again with shorter outputs, each at once (M1).
 
 The order of writes: what is cut goes to the archive, then the segment is replaced. session.json knows the checksum
-of the last segment, so it forgets it before that one is replaced, and notes the new one after.
+of the last segment, so it forgets it before that one is replaced, and notes the new one after. A segment that a fork
+reads is left to it: the shorter one is written beside it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stores import codec
@@ -14,6 +15,9 @@ from stores.archiving import archive_first
 from stores.entries import Entry
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
+from stores.file.names import segment_name
+from stores.file.readers import read_by_forks
+from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
@@ -47,11 +51,12 @@ async def trim(root: Root, session_id: str, keep_chars: int, keep_runs: int, arc
     """
     call, trimmed = root.worker.call, 0
     log = await call(_read, root, session_id)
+    spared = await call(_read_by_forks, root, session_id)
     for place in log.places[: max(len(log.places) - keep_runs, 0)]:
         old = await call(_look, log, place, keep_chars, archive is not None)
         old.cuts = await archive_first(old.cuts, archive)
         if old.cuts:
-            await call(_replace, root, log, old)
+            await call(_write_beside if place.file in spared else _replace, root, log, old)
         trimmed += len(old.cuts)
     return trimmed
 
@@ -60,6 +65,11 @@ def _read(root: Root, session_id: str) -> Log:
     log = read_log(root, session_id)
     roll_forward(log)
     return log
+
+
+def _read_by_forks(root: Root, session_id: str) -> set[str]:
+    with root.open_folder(*session_folder(session_id)) as folder:
+        return read_by_forks(folder) if folder else set()
 
 
 def _look(log: Log, place: Place, keep_chars: int, archived: bool) -> _Old:
@@ -82,6 +92,26 @@ def _replace(root: Root, log: Log, old: _Old) -> None:
         folder.write(old.place.file, lines.bytes(), by=temps)
         if is_last:
             _note(folder, temps, log, lines.sum)
+
+
+def _write_beside(root: Root, log: Log, old: _Old) -> None:
+    """Write the segment in an epoch of its own: forks go on reading it as it was. session.json is the commit."""
+    fields, n = log.fields, old.place.n
+    epoch = fields["epoch"] + 1
+    name = segment_name(n, epoch, old.document["run"])
+    lines = encode_again(old.document, apply_cuts(old.entries, old.cuts), epoch=epoch)
+    with (
+        root.make_folder(*session_folder(log.session_id)) as folder,
+        root.make_folder(*marker_folder(log.session_id)) as temps,
+    ):
+        temps.sweep()
+        sweep_dead(folder, (place.file for place in log.places))
+        folder.write(name, lines.bytes(), by=temps)
+        fields |= {"epoch": epoch, "limit": fields["count"]}
+        if n == fields["count"]:
+            fields |= {"last": name, "last_sum": lines.sum}
+        folder.write(SESSION, codec.encode(fields), by=temps)
+    log.places[n - 1] = replace(old.place, epoch=epoch)
 
 
 def _note(folder: Folder, temps: Folder, log: Log, checksum: str | None) -> None:

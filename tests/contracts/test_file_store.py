@@ -16,6 +16,7 @@ from stores.conformance import (
     RewindContract,
     RunIndexContract,
     SessionContract,
+    SessionForkContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
@@ -25,7 +26,9 @@ from stores.file import FileCheckpointer, FileResultStore, FileSession
 
 
 @pytest.mark.anyio
-class TestFileSession(SessionContract, SessionIndexContract, SharedSessionContract, RewindContract, TrimContract):
+class TestFileSession(
+    SessionContract, SessionIndexContract, SharedSessionContract, RewindContract, TrimContract, SessionForkContract
+):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / ".lovia"

@@ -14,6 +14,7 @@ from stores.conformance import (
     RewindContract,
     RunIndexContract,
     SessionContract,
+    SessionForkContract,
     SessionIndexContract,
     TrimContract,
 )
@@ -22,7 +23,7 @@ from stores.memory import InMemoryCheckpointer, InMemoryResultStore, InMemorySes
 
 
 @pytest.mark.anyio
-class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract, TrimContract):
+class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
         self.store = InMemorySession()

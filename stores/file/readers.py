@@ -1,0 +1,57 @@
+"""Which segments of a session its forks still read (H3).
+
+A forked session names what it begins with in its own session.json, and has a mark in the folder of each session that
+it reads from. Marks are placed, looked at and removed under the lock of the session they stand in; one whose fork does
+not name the session is left over from a crash, or from a fork that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from stores import codec
+from stores.errors import StoreError
+from stores.file.disk import Folder
+from stores.file.names import FORKS, name_of, parse_segment_name
+from stores.file.segments import SESSION, Place, base_parts, newest_places, parse_session
+
+Part = dict[str, Any]
+"""What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""
+
+
+def read_by_forks(folder: Folder) -> set[str]:
+    """The segment files of the session in ``folder`` that a fork reads."""
+    parts = [part for part in marks(folder).values() if part]
+    if not parts:
+        return set()
+    places = [Place(*found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+    read: set[str] = set()
+    for part in parts:
+        then = {"epoch": part["epoch"], "limit": part["count"]}
+        read |= {place.file for n, place in newest_places(places, then).items() if n <= part["count"]}
+    return read
+
+
+def marks(folder: Folder) -> dict[str, Part | None]:
+    """The marks of the session in ``folder``: by file name what the fork reads, None for one that is gone."""
+    found = Folder.open(folder.where(FORKS))
+    if found is None:
+        return {}
+    with found:
+        return {f"{name}.json": _part(folder, found, name) for name in found.records()}
+
+
+def _part(folder: Folder, found: Folder, name: str) -> Part | None:
+    """What the fork of that name says it reads here. Where it cannot be read, its mark is believed."""
+    try:
+        fork = Folder.open(f"{os.path.dirname(folder.path)}/{name}")
+        if fork is None:
+            return None
+        with fork:
+            data = fork.read(SESSION)
+            fields = parse_session(data, fork.where(SESSION)) if data else {}
+    except StoreError:
+        return codec.decode(found.read(f"{name}.json") or b"", "reader", where=found.where(f"{name}.json"))
+    parts = base_parts(fields.get("base"))
+    return next((part for part in parts if name_of(part["session"]) == os.path.basename(folder.path)), None)
