@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent as Agent
     from lovia_cli.agent import Limits as Limits
+    from lovia_cli.comparing import Comparison as Comparison
+    from lovia_cli.comparing import Trajectory as Trajectory
+    from lovia_cli.comparing import compare_trajectories as compare_trajectories
     from lovia_cli.engine.events import Event as Event
     from lovia_cli.engine.kept import KeptSave as KeptSave
     from lovia_cli.engine.kept import get_checkpoint_history as get_checkpoint_history
@@ -99,6 +102,7 @@ __version__ = "0.1.0"
 
 _FACE = {
     "lovia_cli.agent": "Agent Limits",
+    "lovia_cli.comparing": "Comparison Trajectory compare_trajectories",
     "lovia_cli.engine.events": "Event",
     "lovia_cli.engine.kept": "KeptSave get_checkpoint_history",
     "lovia_cli.engine.options": "CheckpointOptions RunResult StopSwitch",
