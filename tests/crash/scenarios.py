@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 AGENT = "agent/agent.yaml"
-STORE = "--store .lovia"
-EARLIER = f"lovia run {AGENT} hello --session s --run-id r0 {STORE} -q"
-UNFINISHED = f"{EARLIER} && {{ DIE=1 lovia run {AGENT} go --session s --run-id r1 {STORE} -q; test $? = 137; }}"
+STORES = {"file": ".lovia", "sqlite": "sqlite:.lovia/store.db"}
+"""Where the store is, in the folder of the work, which is told in LOVIA_STORE: all of it is under .lovia."""
+
+EARLIER = f"lovia run {AGENT} hello --session s --run-id r0 -q"
+UNFINISHED = f"{EARLIER} && {{ DIE=1 lovia run {AGENT} go --session s --run-id r1 -q; test $? = 137; }}"
 """A session with one finished run, and a run that was killed in its second step, before its tool had an effect."""
 
 
@@ -31,12 +33,12 @@ class Scenario:
     begun: int = 1
 
 
-_FRESH = f"lovia run {AGENT} go --session s --run-id r1 {STORE} -o ndjson"
-_RESUME = f"lovia resume r1 --agent {AGENT} {STORE} -o ndjson"
-_KEYLESS = f"lovia run {AGENT} go --session s {STORE}"
-_QUEUE = f"lovia run {AGENT} 'and then?' --session s {STORE} -o ndjson"
-_FINALIZE = f"lovia runs finalize r1 {STORE}"
-_RESTART = f"lovia run {AGENT} go --session s --run-id r1 --if-run-exists restart {STORE} -o ndjson"
+_FRESH = f"lovia run {AGENT} go --session s --run-id r1 -o ndjson"
+_RESUME = f"lovia resume r1 --agent {AGENT} -o ndjson"
+_KEYLESS = f"lovia run {AGENT} go --session s"
+_QUEUE = f"lovia run {AGENT} 'and then?' --session s -o ndjson"
+_FINALIZE = "lovia runs finalize r1"
+_RESTART = f"lovia run {AGENT} go --session s --run-id r1 --if-run-exists restart -o ndjson"
 
 SCENARIOS = {
     scenario.name: scenario

@@ -20,7 +20,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios import SCENARIOS, STORE, Scenario
+from scenarios import SCENARIOS, STORES, Scenario
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = 12
@@ -61,7 +61,8 @@ class Row:
 class Sweep:
     """Runs the tools in one scratch folder."""
 
-    def __init__(self, scratch: Path, jobs: int, *, warm: bool) -> None:
+    def __init__(self, scratch: Path, store: str, jobs: int, *, warm: bool) -> None:
+        self._environment = environment() | {"LOVIA_STORE": STORES[store]}
         self._scratch = scratch
         self._jobs = jobs
         self._warm = ["--warm", "warm"] if warm else []
@@ -73,8 +74,8 @@ class Sweep:
         work, noted = self._scratch / f"uncrashed-{scenario.name}", self._scratch / f"{scenario.name}.json"
         shutil.copytree(self._template, work)
         for command in filter(None, (scenario.setup, scenario.run)):
-            subprocess.run(["/bin/sh", "-c", command], cwd=work, env=environment(), check=True, capture_output=True)
-        subprocess.run([*_verify(scenario), "--expect", str(noted)], cwd=work, env=environment(), check=True)
+            subprocess.run(["/bin/sh", "-c", command], cwd=work, env=self._environment, check=True, capture_output=True)
+        subprocess.run([*_verify(scenario), "--expect", str(noted)], cwd=work, env=self._environment, check=True)
         return noted
 
     def row(self, scenario: Scenario, mode: str, sample: int | None) -> Row:
@@ -86,7 +87,7 @@ class Sweep:
         results.unlink(missing_ok=True)
         done = subprocess.run(
             [*self._tool(scenario, mode, sample), "--json", str(results)],
-            env=environment() | {"SWEEP_EXPECTED": str(noted)},
+            env=self._environment | {"SWEEP_EXPECTED": str(noted)},
             capture_output=True,
             text=True,
             check=False,
@@ -126,13 +127,14 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"points a row (default {SAMPLE})")
     parser.add_argument("--modes", default=",".join(MODES), help="comma separated")
     parser.add_argument("--scenarios", default=",".join(SCENARIOS), help="comma separated")
+    parser.add_argument("--store", choices=STORES, default="file", help="which kind of store")
     parser.add_argument("--warm", action="store_true", help="fork processes that have lovia imported: much faster")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     given = parser.parse_args()
     sample = None if given.full else given.sample
     lost = 0
     with tempfile.TemporaryDirectory(prefix="lovia-sweep-") as scratch:
-        sweep = Sweep(Path(scratch), given.jobs, warm=given.warm)
+        sweep = Sweep(Path(scratch), given.store, given.jobs, warm=given.warm)
         for name in given.scenarios.split(","):
             for mode in given.modes.split(","):
                 row = sweep.row(SCENARIOS[name], mode, sample)
@@ -140,7 +142,9 @@ def main() -> int:
                 if row.lost:
                     lost += 1
                     print(row.detail, flush=True)
-    print(f"{'LOST: ' + str(lost) + ' rows' if lost else 'nothing lost'} ({STORE} by {shutil.which('lovia')})")
+    print(
+        f"{'LOST: ' + str(lost) + ' rows' if lost else 'nothing lost'} ({given.store} store, {shutil.which('lovia')})"
+    )
     return 1 if lost else 0
 
 

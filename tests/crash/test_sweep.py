@@ -43,3 +43,11 @@ def test_r1_a_sample_of_other_crashes(scenarios: str, modes: str, sample: int) -
 def test_r1_the_script_itself_as_it_is_installed() -> None:
     """The other tests fork processes that have lovia imported; this one starts the script each time."""
     assert sweep("--scenarios", "fresh", "--modes", "kill", "--sample", "3") == [("fresh", "kill", 3, 3)]
+
+
+def test_r1_a_sample_of_crashes_on_a_database() -> None:
+    rows = sweep("--warm", "--store", "sqlite", "--scenarios", "queue", "--modes", "kill", "--sample", "6")
+    rows += sweep("--warm", "--store", "sqlite", "--scenarios", "again", "--modes", "torn,eio", "--sample", "4")
+    rows += sweep("--warm", "--store", "sqlite", "--scenarios", "fresh", "--modes", "powerloss-posix", "--sample", "6")
+    assert [survived for _, _, survived, _ in rows] == [tried for *_, tried in rows], rows
+    assert len(rows) == 4

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios import SCENARIOS, Scenario
-from witness import STORE, Said, Seen, cli, cli_json
+from witness import Said, Seen, cli, cli_json
 
 CRASHES = int(os.environ.get("CRASH_COUNT", "1"))
 
@@ -45,7 +45,7 @@ def verify(scenario: Scenario, expected: list[Any]) -> None:
     after = Seen.look()
     check_once(scenario, before, after)
     check_end(scenario, before, after, expected)
-    check_clean(after)
+    check_clean()
 
 
 def check_acknowledged(before: Seen) -> None:
@@ -121,19 +121,26 @@ def check_end(scenario: Scenario, before: Seen, after: Seen, expected: list[Any]
     assert after.runs[order[-1]].head.finish_reason == scenario.finish
 
 
-def check_clean(after: Seen) -> None:
-    """No marker, no request, no complaint of the doctor is left, and no unfinished file where the run writes.
+def check_clean() -> None:
+    """Nothing that the next command would have to clear is left, and no complaint of the doctor."""
+    store = Path(".lovia")
+    left = left_of_folder(store) if (store / "store.json").exists() else [*store.glob("store.db-*")]
+    assert not left, f"left behind: {left}"
+    code, text = cli("doctor")
+    assert code == 0, f"the doctor: {text}"
+
+
+def left_of_folder(store: Path) -> list[Path]:
+    """Markers, requests, and unfinished files where the run writes.
 
     In a folder of many writers (the store's own, `locks/owners`) and in the data of a run that never began, a kill
     may leave a file that nobody reads; the doctor removes it.
     """
-    store = Path(STORE)
-    folders = [store / "runs", *store.glob("sessions/*"), *store.glob("sessions/*/open"), *after.data_folders()]
-    left = [str(path) for folder in folders for path in folder.glob(".*.tmp")]
-    left += [str(path) for path in (*store.glob("sessions/*/open/*"), *store.glob("cancel/*"))]
-    assert not left, f"left behind: {left}"
-    code, text = cli("doctor", "--store", STORE)
-    assert code == 0, f"the doctor: {text}"
+    refs = [json.loads(path.read_text(encoding="utf-8")) for path in store.glob("runs/*.json")]
+    data = [store / "data" / ref["key"] for ref in refs]
+    folders = [store / "runs", *store.glob("sessions/*"), *store.glob("sessions/*/open"), *data]
+    left = [path for folder in folders for path in folder.glob(".*.tmp")]
+    return [*left, *store.glob("sessions/*/open/*"), *store.glob("cancel/*")]
 
 
 if __name__ == "__main__":

@@ -81,9 +81,9 @@ def _preload() -> None:
             os.dup2(quiet, 2)
             os.chdir(here)
             shutil.copytree(Path(__file__).parent / "agent", here / "agent")
-            main(["run", "agent/agent.yaml", "go", "--max-steps", "1", "-o", "ndjson", "--store", ".lovia"])
-            main(["history", "--store", ".lovia"])
-            main(["doctor", "--store", ".lovia"])
+            main(["run", "agent/agent.yaml", "go", "--max-steps", "1", "-o", "ndjson"])
+            main(["history"])
+            main(["doctor"])
             named = [name for name, module in list(sys.modules.items()) if getattr(module, "__spec__", None)]
             (here / "modules").write_text("\n".join(named), encoding="utf-8")
             os._exit(0)

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from lovia_cli.cli.app import main as lovia
+from lovia_cli.settings import locate_store
+from lovia_cli.wiring import open_stores
 from stores.entries import ToolResultEntry, entry_to_json
-from stores.file import FileCheckpointer, FileSession
 from stores.records import RunSnapshot
-
-STORE = ".lovia"
 
 
 def cli(*argv: str) -> tuple[int, str]:
@@ -36,7 +35,7 @@ def cli(*argv: str) -> tuple[int, str]:
 
 def cli_json(*argv: str) -> dict[str, Any]:
     """The JSON that a command prints; it must succeed."""
-    code, text = cli(*argv, "--store", STORE, "--json")
+    code, text = cli(*argv, "--json")
     assert code == 0, f"lovia {' '.join(argv)} exits {code}: {text[-300:]}"
     found: dict[str, Any] = json.loads(text)
     return found
@@ -79,23 +78,18 @@ class Seen:
         """How many responses of the run are saved."""
         return sum(self.runs[run_id].head.responses.values()) if run_id in self.runs else 0
 
-    def data_folders(self) -> list[Path]:
-        """Where the runs' data is."""
-        refs = [json.loads(path.read_text(encoding="utf-8")) for path in Path(STORE, "runs").glob("*.json")]
-        return [Path(STORE, "data", ref["key"]) for ref in refs]
-
 
 async def _records() -> tuple[dict[str, RunSnapshot], dict[str, list[Any]], int]:
-    store = FileCheckpointer(STORE, create=False)
+    stores = open_stores(locate_store(None, os.environ, Path.cwd()))
     runs: dict[str, RunSnapshot] = {}
-    for info in await store.runs():
+    for info in await stores.runs.runs():
         assert info.damage is None, f"{info.run_id}: {info.damage}"
-        run = await store.load(info.run_id)
+        run = await stores.runs.load(info.run_id)
         assert run is not None, f"{info.run_id} is listed and cannot be loaded"
         runs[info.run_id] = run
-    sessions = FileSession(STORE, create=False)
-    segments = {one.run_id: [entry_to_json(entry) for entry in one.entries] for one in await sessions.segments("s")}
-    return runs, segments, sum(info.segments for info in await sessions.sessions())
+    found = await stores.sessions.segments("s")
+    segments = {one.run_id: [entry_to_json(entry) for entry in one.entries] for one in found}
+    return runs, segments, sum(info.segments for info in await stores.sessions.sessions())
 
 
 def executions() -> list[str]:
