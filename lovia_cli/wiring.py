@@ -137,16 +137,21 @@ def _scripted(spec: ModelSpec, folder: Path) -> Model:
     return ScriptedModel.from_file(spec.name, base_dir=folder)
 
 
-def load_agent(path: Path, *, variables: Mapping[str, Any] | None = None, model: str | None = None) -> Agent:
+def load_agent(
+    path: Path, *, variables: Mapping[str, Any] | None = None, model: str | None = None, is_offline: bool = False
+) -> Agent:
     """The agent of the file at ``path``, with its variables checked. Raises `AgentFileError` with all problems.
 
-    ``model`` takes the place of the file's, as ``provider:name``.
+    ``model`` takes the place of the file's, as ``provider:name``. ``is_offline``: no tool of it is going to run, so the
+    environment need not have what they name.
     """
     from lovia_cli.agentfile import build_agent, load_agent_file
     from lovia_cli.models.spec import ModelSpec
 
     instead = ModelSpec.parse(model) if model is not None else None
-    return build_agent(load_agent_file(path), models=model_factories(), model=instead, variables=variables or {})
+    spec = load_agent_file(path)
+    environ = {**dict.fromkeys(spec.environment_names(), ""), **os.environ} if is_offline else None
+    return build_agent(spec, models=model_factories(), model=instead, variables=variables or {}, environ=environ)
 
 
 def check_agent(path: Path) -> None:

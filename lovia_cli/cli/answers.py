@@ -258,17 +258,18 @@ class Told:
 
 @dataclass(slots=True, kw_only=True)
 class Document:
-    """A text to be kept in a file, and the same as data."""
+    """A text to be kept in a file, and the same as data; ``lines`` where it has more than one object."""
 
     text: str
     data: Row
+    lines: list[Row] | None = None
     exit_code: int = exits.Exit.OK
 
     def as_json(self) -> Row:
         return self.data
 
     def rows(self) -> Iterable[Row]:
-        return [self.data]
+        return [self.data] if self.lines is None else self.lines
 
 
 @dataclass(slots=True, kw_only=True)

@@ -70,7 +70,7 @@ _ASKING: dict[str, Wanted] = {"--dry-run": FLAG, "--yes": FLAG, "-y": FLAG}
 VERBS: dict[str, Verb] = {
     "init": Verb((FILE, TEXT), {"--template": ("basic", "tools")}),
     "validate": Verb((FILE,), {"--output": CHECK_OUTPUTS, "-o": CHECK_OUTPUTS}),
-    "schema": Verb((("agent", "events", "run"), TEXT)),
+    "schema": Verb((("agent", "events", "run", "comparison", "replay"), TEXT)),
     "run": Verb(
         (FILE, TEXT),
         {
@@ -83,6 +83,7 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "resume": Verb((ID, TEXT), {"--last": FLAG, "--input": TEXT, "-i": TEXT, "--agent": FILE, **_EXECUTING}),
+    "replay": Verb((ID, TEXT), {"--last": FLAG, "--agent": FILE}),
     "cancel": Verb((ID, TEXT), {"--last": FLAG}),
     "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT}),
     "show": Verb((ID, TEXT), {"--last": FLAG, "--step": TEXT, "--call": TEXT, "--raw": FLAG}),
@@ -101,6 +102,10 @@ VERBS: dict[str, Verb] = {
     "trim": Verb(
         (SESSION, TEXT), {"--last": FLAG, "--keep-chars": TEXT, "--keep-runs": TEXT, "--no-archive": FLAG, **_ASKING}
     ),
+    "export": Verb(
+        (ID, TEXT), {"--last": FLAG, "--format": ("jsonl", "json", "md", "html", "scripted"), "--redact": FLAG}
+    ),
+    "import": Verb((FILE, TEXT), {"--new-id": TEXT}),
     "rm": Verb((ID, TEXT), {"--last": FLAG, "--keep-history": FLAG, "--yes": FLAG, "-y": FLAG}),
     "prune": Verb((TEXT,), {"--older-than": TEXT, "--status": ("completed", "deleted"), **_ASKING}),
     "doctor": Verb((TEXT,), {"--repair": FLAG}),

@@ -11,14 +11,17 @@ from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import UserError
 
-KINDS = ("agent", "events", "run")
+KINDS = ("agent", "events", "run", "comparison", "replay")
 
 
 def schema(
     call: Call,  # noqa: ARG001 - every command has one
     kind: Annotated[str, Argument(metavar="|".join(KINDS), help="What to describe.")],
 ) -> Answer:
-    """Print a JSON Schema: of the agent file, for editors; of the events of -o ndjson; of the object of -o json."""
+    """Print a JSON Schema: of the agent file, for editors; of the events of -o ndjson; of the object of -o json.
+
+    comparison is the object of lovia compare, replay that of lovia replay --agent.
+    """
     if kind not in KINDS:
         raise UserError(f"there is no schema of {kind!r}", hint="use one of: " + ", ".join(KINDS))
     data = _maker(kind)()
@@ -34,6 +37,14 @@ def _maker(kind: str) -> Callable[[], dict[str, Any]]:
         from lovia_cli.agentfile.schema import json_schema
 
         return json_schema
+    if kind == "comparison":
+        from lovia_cli.cli.shapes_comparison import comparison_schema
+
+        return comparison_schema
+    if kind == "replay":
+        from lovia_cli.cli.shapes_replay import replay_schema
+
+        return replay_schema
     from lovia_cli.cli import shapes
 
     return {"events": shapes.events_schema, "run": shapes.run_schema}[kind]

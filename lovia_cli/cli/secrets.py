@@ -19,8 +19,13 @@ _SHORTEST = 8
 
 def hidden(text: str, environ: Mapping[str, str] | None = None) -> str:
     """``text`` with ``[NAME]`` for the value of each secret variable NAME, the longest first."""
-    values = ((value.strip(), name) for name, value in (environ or os.environ).items() if _NAME.search(name))
-    for value, name in sorted(values, key=lambda pair: -len(pair[0])):
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, f"[{name}]")
+    known = secret_variables(os.environ if environ is None else environ)
+    for name, value in sorted(known.items(), key=lambda pair: -len(pair[1])):
+        text = text.replace(value, f"[{name}]")
     return text
+
+
+def secret_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names say that they hold a secret, with their values, but for values that are too short."""
+    values = {name: value.strip() for name, value in environ.items() if _NAME.search(name)}
+    return {name: value for name, value in values.items() if len(value) >= _SHORTEST}

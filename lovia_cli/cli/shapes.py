@@ -49,7 +49,7 @@ class LastLine(RunObject, RunFinished):
 
 def run_schema() -> dict[str, Any]:
     """The JSON Schema of the json object."""
-    return _schema(RunObject, "The result of a run, as lovia prints it with -o json")
+    return schema_of(RunObject, "The result of a run, as lovia prints it with -o json")
 
 
 def events_schema() -> dict[str, Any]:
@@ -57,13 +57,14 @@ def events_schema() -> dict[str, Any]:
     from pydantic import Field
 
     lines = tuple(LastLine if event is RunFinished else event for event in EVENTS)
-    return _schema(
+    return schema_of(
         Annotated[Union[lines], Field(discriminator="type")],  # noqa: UP007 - a tuple of types
         "One event of a run, as lovia prints it with -o ndjson: one a line",
     )
 
 
-def _schema(shape: Any, title: str) -> dict[str, Any]:
+def schema_of(shape: Any, title: str) -> dict[str, Any]:
+    """The JSON Schema of a type, with what its docstrings say."""
     from pydantic import ConfigDict, TypeAdapter
 
     # A list of it, because pydantic takes settings for what is made of such types and not for one of them.

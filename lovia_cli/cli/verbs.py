@@ -14,6 +14,9 @@ from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 
+_MODULES = {"import": "importing"}
+"""A verb that is a word of Python itself."""
+
 VERBS = tuple(dict.fromkeys(name.split()[0] for name in grammar.VERBS))
 
 
@@ -50,7 +53,7 @@ class Verb(NamedTuple):
 
 def verb_named(name: str) -> Verb:
     """What ``lovia_cli/cli/NAME.py`` calls COMMAND, or COMMANDS where the verb has verbs of its own."""
-    module: Any = import_module(f"lovia_cli.cli.{name}")
+    module: Any = import_module(f"lovia_cli.cli.{_MODULES.get(name, name)}")
     if hasattr(module, "COMMAND"):
         return Verb(module.COMMAND)
     return Verb(

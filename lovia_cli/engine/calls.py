@@ -34,6 +34,11 @@ def call_key(call: ToolCallEntry) -> str:
     return f"{call.step}.{call.position}"
 
 
+def no_tool(call: ToolCallEntry) -> str:
+    """How the result of a call begins that names a tool which there is not."""
+    return f"there is no tool {call.name!r}"
+
+
 class Calls:
     """The calls of a run, one step at a time."""
 
@@ -147,7 +152,7 @@ class Calls:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
-            return _answer(call, f"there is no tool {call.name!r}; the tools are: {known}", "error")
+            return _answer(call, f"{no_tool(call)}; the tools are: {known}", "error")
         try:
             arguments = parse_arguments(call.arguments)
             tool.check(arguments)

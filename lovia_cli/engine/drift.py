@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
@@ -20,12 +21,18 @@ Changes = dict[str, Any]
 def fingerprint(agent: Agent, variables: dict[str, Any]) -> dict[str, JSON]:
     """Model id, a hash of each tool's schema by name, and a hash of the instructions with the variables filled in.
 
-    Code, settings and sub-agents' inner tools are not part of it.
+    Code, settings and sub-agents' inner tools are not part of it. What else a request had, and the agent's own limits,
+    is noted beside it under ``also``: for a replay with another agent (H5); it is no drift.
     """
     return {
         "model": agent.model.id,
         "tools": {tool.spec.name: _hash(json.dumps(tool.spec.parameters, sort_keys=True)) for tool in agent.tools},
         "instructions": _hash(agent.render_instructions(variables)),
+        "also": {
+            "descriptions": {tool.spec.name: _hash(tool.spec.description) for tool in agent.tools},
+            "output_schema": _hash(json.dumps(agent.output_schema, sort_keys=True)) if agent.output_schema else None,
+            "limits": asdict(agent.limits),
+        },
     }
 
 

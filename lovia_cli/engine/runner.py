@@ -15,6 +15,8 @@ from lovia_cli.engine.opening import unfinished_run
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.preview import Preview, preview
+from lovia_cli.engine.recording import recording_of
+from lovia_cli.engine.retracing import Retrace, retrace
 from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
@@ -122,6 +124,22 @@ class Runner:
         given["checkpoint"] = given.get("checkpoint") or CheckpointOptions(checkpointer, run_id, "resume_only")
         order = RunOrder(agent=Agent(name="", model=NoModel()), input=input, replay_only=True, **given)
         return await Execution(order).go()
+
+    @staticmethod
+    async def retrace(
+        agent: Agent,
+        run_id: str,
+        *,
+        checkpointer: Checkpointer,
+        session: Session | None = None,
+        session_id: str | None = None,
+    ) -> Retrace:
+        """Drive a changed agent offline along a recorded run, and report every point where it does not fit (H5).
+
+        Nothing is written, no model is asked, no tool runs. ``session`` and ``session_id`` are for a run whose
+        checkpoint is gone. Raises `RunNotFoundError`.
+        """
+        return retrace(agent, await recording_of(run_id, checkpointer, session, session_id))
 
     @staticmethod
     async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:

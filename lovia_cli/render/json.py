@@ -32,6 +32,14 @@ def dumps(value: Any) -> bytes:
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", data.decode("utf-8")).encode("utf-8")
 
 
+def pretty(value: Any) -> str:
+    """JSON to be read and edited, over several lines; as exact and as safe to show as `dumps`."""
+    import json
+
+    text = json.dumps(_plain(value, 0), ensure_ascii=False, allow_nan=False, indent=2)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _unknown(value: Any) -> Any:
     """What orjson asks for a type that it does not know."""
     if isinstance(value, (set, frozenset, tuple)):

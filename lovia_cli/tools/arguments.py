@@ -57,8 +57,12 @@ def clean_json(value: Any) -> Any:
     return value
 
 
+UNREADABLE = "the call's arguments could not be read"
+"""How the message of every `ToolArgumentsError` of `parse_arguments` begins."""
+
+
 def _error(reason: str) -> ToolArgumentsError:
-    return ToolArgumentsError(f"the call's arguments could not be read: {reason}", hint="send one JSON object")
+    return ToolArgumentsError(f"{UNREADABLE}: {reason}", hint="send one JSON object")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

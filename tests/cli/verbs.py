@@ -19,6 +19,8 @@ class Naming:
 NAMING = {
     "resume": Naming("run", ("--max-steps", "9")),
     "cancel": Naming("run"),
+    "replay": Naming("run"),
+    "export": Naming("thing"),
     "history": Naming("thing"),
     "show": Naming("thing"),
     "rewind": Naming("session", ("--last-run", "-y")),
@@ -31,7 +33,9 @@ NAMING = {
 MAKING_NOTHING = {
     "history": [[], ["--json"], ["--status", "failed"], ["--since", "1d"]],
     "validate": [["nowhere.yaml"]],
-    "schema": [["agent"], ["events"], ["run"]],
+    "schema": [["agent"], ["events"], ["run"], ["replay"]],
+    "import": [["nowhere.jsonl"], ["-"], ["agent.yaml"], ["."]],
+    "replay": [["r1", "--agent", "agent.yaml"], ["r1", "--agent", "nowhere.yaml"]],
     "completion": [["bash"], ["zsh"], ["fish"]],
     "doctor": [[], ["--repair"]],
     "compare": [["nosuch", "other"], ["nosuch@2"], ["--last", "--html", "page.html"], ["nowhere.jsonl", "x", "--json"]],

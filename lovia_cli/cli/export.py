@@ -1,0 +1,139 @@
+"""``lovia export``: a run or a session as a file to hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from lovia_cli.cli.agents import Saved
+from lovia_cli.cli.answers import Answer, Document
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.ids import thing_meant
+from lovia_cli.cli.naming import Last, named
+from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
+from lovia_cli.errors import StoreDamagedError, UserError
+from lovia_cli.wiring import Stores, open_stores
+from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
+from stores.records import RunSnapshot, Status
+
+FORMATS = ("jsonl", "json", "md", "html", "scripted")
+
+
+def export(
+    call: Call,
+    name: Annotated[str | None, Argument(metavar="ID", help="A run, or a session.", show_default=False)] = None,
+    last: Last = False,
+    format: Annotated[
+        str, Option("--format", metavar="|".join(FORMATS), help="scripted is a model that plays the run again.")
+    ] = "jsonl",
+    redact: Annotated[bool, Option("--redact", help="Without secrets that are known or look like keys.")] = False,
+) -> Answer:
+    """Print a run, or a session with its finished runs, to be kept in a file.
+
+    jsonl and json are for lovia import, md and html for people. scripted is a script for the scripted model: with it
+    and the same tools, lovia run plays the recorded run again, offline.
+    """
+    if format not in FORMATS:
+        raise UserError(f"unknown format {format!r}", where="--format", hint="use one of: " + ", ".join(FORMATS))
+    return drive(_export(call, named(name, last), format, redact))
+
+
+COMMAND = export
+
+
+async def _export(call: Call, name: str | None, format: str, redact: bool) -> Answer:
+    stores = open_stores(call.settings.store)
+    record = await _record(call, stores, name)
+    document = document_of(record)
+    if redact:
+        document = _redacted(call, record, document)
+        record = record_of(document, "the redacted export")
+    if format == "scripted":
+        return await _scripted(call, stores, record)
+    return _ANSWERS[format](record, document)
+
+
+async def _record(call: Call, stores: Stores, name: str | None) -> Exported:
+    thing = await thing_meant(stores, name)
+    if thing.run is None:
+        for run in thing.unfinished:
+            what = "is not in it yet" if run.status == Status.COMPLETED else f"is {run.status}, and no part of it"
+            call.note(f"run {run.run_id} of this session {what}: export it by its own id")
+        return SessionRecord(session_id=thing.session_id, segments=thing.segments)
+    call.run_id, call.session_id = thing.run.run_id, thing.run.session_id
+    snapshot = await stores.runs.load(thing.run.run_id)
+    if snapshot is None:
+        raise StoreDamagedError(f"run {thing.run.run_id!r} cannot be read", where=str(stores.location))
+    return snapshot
+
+
+def _redacted(call: Call, record: Exported, document: dict[str, Any]) -> dict[str, Any]:
+    from lovia_cli.cli.redacting import Redactor, known_secrets
+
+    known, unread = known_secrets(_agent_files(record))
+    for file in unread:
+        call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
+    redacted: dict[str, Any] = Redactor(known).json(document)
+    return redacted
+
+
+def _agent_files(record: Exported) -> set[str]:
+    """The files that the runs were started with."""
+    configs: list[Any]
+    if isinstance(record, RunSnapshot):
+        configs = [record.head.config]
+    else:
+        configs = [(segment.meta.get("run") or {}).get("config") for segment in record.segments]
+    return {file for config in configs if (file := Saved.of(config).agent_file)}
+
+
+def _jsonl(_: Exported, document: dict[str, Any]) -> Document:
+    from lovia_cli.render.json import dumps
+
+    lines = list(lines_of(document))
+    return Document(text="\n".join(dumps(line).decode() for line in lines), data=sealed(document), lines=lines)
+
+
+def _json(record: Exported, document: dict[str, Any]) -> Document:
+    from lovia_cli.render.json import pretty
+
+    return Document(text=pretty(sealed(document)), data=sealed(document), lines=_jsonl(record, document).lines)
+
+
+def _md(record: Exported, _: dict[str, Any]) -> Document:
+    from lovia_cli.render.markdown import markdown
+
+    return _page("md", markdown(record))
+
+
+def _html(record: Exported, _: dict[str, Any]) -> Document:
+    from lovia_cli.render.page import transcript_page
+
+    return _page("html", transcript_page(record))
+
+
+def _page(format: str, text: str) -> Document:
+    return Document(text=text.rstrip("\n"), data={"v": 1, "exit_code": 0, "format": format, "text": text})
+
+
+_ANSWERS: dict[str, Callable[[Exported, dict[str, Any]], Document]] = {
+    "jsonl": _jsonl,
+    "json": _json,
+    "md": _md,
+    "html": _html,
+}
+
+
+async def _scripted(call: Call, stores: Stores, record: Exported) -> Document:
+    from lovia_cli.models.recorded import given_later, script_of
+    from lovia_cli.render.json import pretty
+
+    if not isinstance(record, RunSnapshot):
+        raise UserError(
+            "a script plays one run, and this is a session", hint="export one of its runs: lovia history ID"
+        )
+    script = script_of(record, await stores.runs.history(record.run_id))
+    for step in given_later(record):
+        call.note(f"the run was given more input after step {step}; a script cannot send it: lovia resume --input")
+    return Document(text=pretty(script), data=script)

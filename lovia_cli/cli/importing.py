@@ -1,0 +1,91 @@
+"""``lovia import``: take in a run or a session that was exported."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import Annotated, BinaryIO
+
+from lovia_cli.cli.answers import Answer, Told
+from lovia_cli.cli.driving import drive
+from lovia_cli.cli.options import Call
+from lovia_cli.cli.parameters import Argument, Option
+from lovia_cli.errors import UserError
+from lovia_cli.wiring import Stores, open_stores
+from stores.ids import as_words, check_id
+from stores.records import RunSnapshot, Status
+
+
+class FileNotReadError(UserError):
+    """The file to take in cannot be read."""
+
+    code = "file_not_read"
+
+
+def import_(
+    call: Call,
+    file: Annotated[str, Argument(metavar="FILE|-", help="What lovia export wrote; - is stdin.")],
+    new_id: Annotated[
+        str | None, Option("--new-id", metavar="ID", help="Another id; a run then leaves its session.")
+    ] = None,
+) -> Answer:
+    """Take in a run or a session, as jsonl or json. It is stored whole or not at all, and never over another.
+
+    A run comes with its entries, steps, numbers and state, as one save; approvals do not follow it.
+    """
+    if new_id is not None:
+        check_id(new_id, "new id")
+    return drive(_import(call, file, new_id))
+
+
+COMMAND = import_
+
+
+async def _import(call: Call, file: str, new_id: str | None) -> Answer:
+    from lovia_cli.engine.importing import import_run, import_session
+    from stores.exchange import read_export
+
+    record = read_export(_read(file), "stdin" if file == "-" else file)
+    stores = open_stores(call.settings.store)
+    if isinstance(record, RunSnapshot):
+        run = await import_run(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
+        return _of_run(stores, run)
+    name = await import_session(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
+    count = len(record.segments)
+    message = f"imported session {name}: {count} finished run{'' if count == 1 else 's'}"
+    data = {"store": str(stores.location), "kind": "session", "run_id": None, "session_id": name, "segments": count}
+    return Told(message=message, data=data)
+
+
+def _of_run(stores: Stores, run: RunSnapshot) -> Told:
+    head = run.head
+    message = f"imported run {run.run_id}: {head.status}, {head.steps} step{'' if head.steps == 1 else 's'}"
+    if head.status != Status.COMPLETED:
+        message += f"\ngo on with: lovia resume {as_words(run.run_id)}"
+    data = {"store": str(stores.location), "kind": "run", "run_id": run.run_id, "session_id": head.session_id}
+    return Told(message=message, data={**data, "status": head.status, "steps": head.steps})
+
+
+def _read(file: str) -> bytes:
+    """The bytes of the file, no more of it than could be an export."""
+    try:
+        if file == "-":
+            return _limited(sys.stdin.buffer, file)
+        with open(file, "rb") as source:
+            return _limited(source, file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileNotReadError(f"cannot read {file}: {reason}", hint="name a file that lovia export wrote") from error
+
+
+def _limited(source: BinaryIO, name: str) -> bytes:
+    from stores.exchange import MAX_BYTES
+    from stores.shapes import refuse
+
+    found = os.fstat(source.fileno())
+    if not stat.S_ISREG(found.st_mode) or found.st_size <= MAX_BYTES:
+        data = source.read(MAX_BYTES + 1)
+        if len(data) <= MAX_BYTES:
+            return data
+    raise refuse(f"it is larger than {MAX_BYTES // 1024**2} MB", name)

@@ -1,0 +1,86 @@
+"""Taking secrets out of what is handed on: values that are known, and texts of a shape that only keys have."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from lovia_cli.cli.secrets import secret_variables
+from lovia_cli.errors import LoviaError
+
+HIDDEN = "[redacted]"
+_SHORTEST = 4
+"""The least characters of a variable that the agent file names: a shorter value stands everywhere."""
+
+_SHAPES = re.compile(
+    "|".join(
+        (
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+            r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and many who took after them
+            r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
+            r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
+            r"\bglpat-[A-Za-z0-9_-]{16,}",
+            r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",  # Slack
+            r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
+            r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
+            r"\b(?:hf|npm|dop_v1|shpat|gsk|r8)_[A-Za-z0-9]{20,}|\b(?:pypi|pplx|xai)-[A-Za-z0-9_-]{30,}",
+            r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON web tokens
+            r"(?<=earer )[A-Za-z0-9._~+/=-]{16,}",
+            r"(?<=://)[^\s/@:\"'\\]*:[^\s/@\"'\\]+(?=@)",  # user and password in a URL
+        )
+    ),
+    re.DOTALL,
+)
+
+
+class Redactor:
+    """Replaces secrets in text and JSON. ``known`` are values by the name that is shown in their place."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        forms = {form: f"[{name}]" for name, value in known.items() for form in _forms(value)}
+        longest_first = sorted(forms, key=lambda form: (-len(form), form))
+        self._forms = forms
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def text(self, text: str) -> str:
+        """``text`` without what is known or looks like a key."""
+        if self._known is not None:
+            text = self._known.sub(lambda found: self._forms[found[0]], text)
+        return _SHAPES.sub(HIDDEN, text)
+
+    def json(self, value: Any) -> Any:
+        """A copy of a JSON value with every text in it, keys too, passed through `text`."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(key): self.json(item) for key, item in value.items()}
+        return [self.json(item) for item in value] if isinstance(value, list) else value
+
+
+def _forms(value: str) -> set[str]:
+    """The value as it stands in plain text, within JSON, and in a URL."""
+    return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="")}
+
+
+def known_secrets(agent_files: set[str], environ: Mapping[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
+    """The values, by name, of variables that are named like secrets or that an agent file names.
+
+    The second is what could not be looked at: files that are gone, or that cannot be read any more.
+    """
+    environ = os.environ if environ is None else environ
+    known, unread = secret_variables(environ), []
+    for file in sorted(agent_files):
+        from lovia_cli.agentfile import load_agent_file
+
+        try:
+            names = load_agent_file(Path(file)).environment_names()
+        except (LoviaError, OSError):
+            unread.append(file)
+            continue
+        known |= {name: value for name in names if len(value := environ.get(name, "").strip()) >= _SHORTEST}
+    return known, unread
