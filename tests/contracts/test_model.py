@@ -333,17 +333,18 @@ class _Settled(InMemoryCheckpointer):
         self._runs[lease.run_id].settled = bool(before and before.settled)
 
 
-class LosesTheArchive(Memory):
-    """What was archived lives no longer than a handle (M2)."""
+class LosesTheLastSession(Memory):
+    """What was active last had not reached the disk when the store was opened again (S1)."""
 
     def reopened(self) -> Any:
-        self.results = InMemoryResultStore()
+        if self.session._sessions:
+            self.session._sessions.popitem()
         return self
 
 
 @pytest.mark.parametrize(
     ("machine", "kind"),
-    [(SessionMachine, ForgetsWhatWasAppended), (RunMachine, StaysSettled), (SessionMachine, LosesTheArchive)],
+    [(SessionMachine, ForgetsWhatWasAppended), (RunMachine, StaysSettled), (SessionMachine, LosesTheLastSession)],
 )
 def test_a_store_with_a_fault_is_found_out(machine: Any, kind: Any) -> None:
     with pytest.raises((AssertionError, LoviaError)):
