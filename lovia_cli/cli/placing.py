@@ -19,12 +19,11 @@ def place(path: Path, data: bytes, option: str) -> Path:
     """
     if not str(path).strip() or path.name in ("", "..") or "\0" in str(path):
         raise UserError("no file named", where=option, hint=f"name one: {option} FILE")
-    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            target.write_bytes(data)
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            path.write_bytes(data)
         else:
-            _replace(target, data)
+            _replace(Path(os.path.realpath(path)), data)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}", where=option, hint="choose another place") from error
     return path.absolute()

@@ -1,0 +1,196 @@
+"""``lovia compare``: which runs are meant, what is printed, and what a script reads (H4)."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+
+import pytest
+
+from tests.cli.lovia import Lovia, call
+from tests.cli.terminal import at_terminal
+from tests.cli.test_schema import misfits
+
+TOOLS = "tools:\n" + "".join(
+    f"  - {{type: shell, name: {name}, description: x, command: [echo, done]"
+    ", args: {city: {type: string, default: none}}}\n"
+    for name in ("look", "book")
+)
+
+
+def usage(input_tokens: int) -> dict[str, object]:
+    return {"usage": {"input_tokens": input_tokens, "output_tokens": 1}}
+
+
+def recorded(lovia: Lovia, run_id: str, *turns: dict[str, object], options: Sequence[str] = ()) -> None:
+    """A run of ``turns``."""
+    lovia.agent([{**turn, **usage(10)} for turn in turns], tools=TOOLS)
+    ran = lovia("run", "agent.yaml", "Plan", "--run-id", run_id, *options)
+    assert ran.code == 0, ran
+
+
+@pytest.fixture(scope="module")
+def trips(tmp_path_factory: pytest.TempPathFactory) -> Lovia:
+    """``trip``, its ``twin`` of session s1, ``trip2`` that books elsewhere after a step more, and ``trip@1``, an id."""
+    lovia = Lovia(tmp_path_factory.mktemp("trips"))
+    look, end = call("look", {"city": "Lisbon"}), {"text": "Two nights in Lisbon are booked."}
+    recorded(lovia, "trip", look, call("book", {"city": "Lisbon"}), end)
+    recorded(lovia, "trip@1", {"text": "odd"})
+    recorded(lovia, "twin", look, call("book", {"city": "Lisbon"}), end, options=["-s", "s1"])
+    faro = {"text": "Two nights in Faro are booked."}
+    recorded(lovia, "trip2", look, call("look", {"city": "Faro"}), call("book", {"city": "Faro"}), faro)
+    return lovia
+
+
+SAME = """\
+A trip: 3 steps, 2 tool calls, 33 tokens, completed (stop)
+B twin: 3 steps, 2 tool calls, 33 tokens, completed (stop)
+
+= input  Plan
+= step 1  look
+= step 2  book
+= step 3  Two nights in Lisbon are booked.
+
+the same: 3 steps
+"""
+OTHER = """\
+A trip: 3 steps, 2 tool calls, 33 tokens, completed (stop)
+B trip2: 4 steps, 3 tool calls, 44 tokens, completed (stop)
+
+= input  Plan
+= step 1  look
++ step 2, only in B
+  + call 2.1 look {"city":"Faro"}
+  + result 2.1 done
+~ step 2 of A, step 3 of B
+  - call 2.1 book {"city": "[-Lisbon-]"}
+  + call 3.1 book {"city": "{+Faro+}"}
+    result 2.1 done
+~ step 3 of A, step 4 of B
+  - assistant: Two nights in [-Lisbon-] are booked.
+  + assistant: Two nights in {+Faro+} are booked.
+
+tool order: look, book -> look x2, book
+arguments: 2.1 / 3.1 book city: "Lisbon" -> "Faro"
+step count: 3 -> 4
+they differ from step 2 on: 2 steps changed, 1 step only in B
+"""
+
+
+def test_h4_the_same_runs_are_said_to_be_the_same(trips: Lovia) -> None:
+    ran = trips("compare", "trip", "twin", "--exit-code")
+    assert (ran.code, ran.out, ran.err) == (0, SAME, "")
+
+
+def test_h4_what_differs_is_printed_step_by_step(trips: Lovia) -> None:
+    assert trips("compare", "trip", "trip2").out == OTHER
+    ran = trips("compare", "trip", "trip2", "--exit-code", "--json")
+    assert (ran.code, misfits("comparison", ran.json)) == (9, [])
+    assert [ran.json[key] for key in ("exit_code", "same", "diverged_at", "html")] == [9, False, 2, None]
+    assert (ran.json["a"]["usage"]["input_tokens"], ran.json["b"]["cost_usd"]) == (30, None)
+    rows = trips("compare", "trip", "trip2", "-o", "ndjson").lines
+    assert [row["kind"] for row in rows] == ["side", "side", *["row"] * 5, "summary"]
+
+
+def test_h4_a_step_behind_an_id_is_where_it_ends_and_an_exact_id_wins(trips: Lovia) -> None:
+    cut = trips("compare", "trip@2", "twin@2", "--json").json
+    assert (cut["same"], cut["a"]["name"], cut["a"]["upto"], cut["a"]["steps"]) == (True, "trip@2", 2, 2)
+    assert cut["a"]["usage"]["input_tokens"] == 20
+    assert trips("compare", "trip@1", "twin", "--json").json["a"]["run_id"] == "trip@1"
+    assert trips("compare", "trip2@1", "trip", "--json").json["drift"]["step_count"] == {"a": 1, "b": 3}
+    assert trips("compare", "trip@1@1", "trip@1", "--json").json["same"]
+
+
+def test_h4_a_session_stands_for_its_run_and_last_for_the_newest(trips: Lovia) -> None:
+    data = trips("compare", "session:s1", "--last", "--json").json
+    assert (data["a"]["run_id"], data["b"]["run_id"]) == ("twin", "trip2")
+    assert trips("compare", "s1@1", "trip2@1", "--json").json["same"]
+
+
+def test_h4_an_exported_file_is_a_run(trips: Lovia) -> None:
+    for form, name in (("jsonl", "trip"), ("json", "s1")):
+        trips.shell(f"lovia export {name} --format {form} > was.{form}")
+    assert trips("compare", "was.jsonl", "trip", "--json").json["a"]["name"] == "was.jsonl"
+    assert trips("compare", "was.jsonl@2", "was.json@2", "--exit-code").code == 0
+    ran = trips("compare", "agent.yaml", "trip")
+    assert (ran.code, ran.out) == (10, "")
+    assert "agent.yaml" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["trip", "trap"], 5, "did you mean 'trip'"),
+        (["nosuch@1", "trip"], 5, "no run or session 'nosuch'"),
+        (["trip@4", "twin"], 5, "run 'trip' has no step 4"),
+        (["trip@4", "twin"], 5, "its steps are 1 to 3"),
+        (["trip@x", "twin"], 5, "no run or session 'trip@x'"),
+        (["trip@0", "twin@0"], 0, ""),
+        (["trip"], 2, "run 'trip' is no fork"),
+        ([], 2, "no run or session given"),
+        (["trip", "twin", "--last"], 2, "'twin' and --last"),
+        (["trip", "twin", "--html", "no/such/folder.html"], 2, "cannot write no/such/folder.html"),
+        (["trip", "twin", "--html", "."], 2, "--html"),
+        (["trip", "twin", "--html", ""], 2, "no file named"),
+    ],
+)
+def test_h4_x5_what_cannot_be_compared(trips: Lovia, argv: list[str], code: int, said: str) -> None:
+    before = (sorted(trips.folder.rglob("*")), trips.store_bytes())
+    ran = trips("compare", *argv)
+    assert (ran.code, said in ran.err, ran.out == "") == (code, True, code != 0), ran
+    assert (sorted(trips.folder.rglob("*")), trips.store_bytes()) == before
+
+
+def test_h4_the_page_is_a_file_of_its_owner_alone_and_replaces_another(trips: Lovia) -> None:
+    trips.write("page.html", "old")
+    (trips.folder / "link.html").symlink_to("page.html")
+    ran = trips("compare", "trip", "twin", "--html", "link.html")
+    page = trips.folder / "page.html"
+    assert (ran.out, ran.err) == (SAME, f"wrote {trips.folder / 'link.html'}\n")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "<h1><bdi>trip</bdi> and <bdi>twin</bdi></h1>" in page.read_text(encoding="utf-8")
+    assert (trips.folder / "link.html").is_symlink()
+    assert trips("compare", "trip", "twin", "--html", "/dev/stdout", "-q").out.startswith("<!doctype html>")
+
+
+def test_h4_wide_terminals_have_the_sides_beside_each_other(trips: Lovia) -> None:
+    wide = at_terminal(trips, "compare", "trip", "trip2", columns=160, env={"NO_COLOR": "1"}).lines
+    left, right = '  - call 2.1 book {"city": "[-Lisbon-]"}', ' | + call 3.1 book {"city": "{+Faro+}"}'
+    assert left.ljust(78) + right in wide
+    narrow = at_terminal(trips, "compare", "trip", "trip2", columns=40).lines
+    assert '  \x1b[31m-\x1b[0m call 2.1 book {"city": "\x1b[31mLisbon\x1b[0m"}' in narrow
+    plain = at_terminal(trips, "compare", "trip", "trip2", columns=40, env={"NO_COLOR": "1"}).lines
+    assert max(map(len, plain[5:])) <= 64
+
+
+EVIL = "a\x1b]0;t\x07b\x1b[2K\rOK\x9b31mc\u202ed [/tmp] [bold]x[/bold] <script>alert(1)</script> &amp; \"'"
+
+
+def test_x1_x3_no_text_acts_on_a_terminal_or_a_page(lovia: Lovia) -> None:
+    lovia.write("tools.py", f'def say() -> str:\n    "Say."\n    return {EVIL!r}\n')
+    name = "".join(char for char in EVIL if char.isprintable())
+    for run_id, ask in (("1" + name, EVIL), ("2" + name, "x" + EVIL)):
+        turns = [{"reasoning": ask, "text": ask, **call("say", ask, id=EVIL)}, call(EVIL, {EVIL: ask}), {"text": ask}]
+        lovia.agent(turns, tools="tools: [./tools.py:say]")
+        lovia("run", "agent.yaml", ask, "--run-id", run_id)
+    ran = lovia("compare", "1" + name, "2" + name, "-v", "--html", "page.html")
+    assert not [char for char in ran.out + ran.err if char != "\n" and not char.isprintable()], ran
+    assert (ran.code, "[/tmp] [bold]x[/bold]" in ran.out) == (0, True)
+    page = (lovia.folder / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert not [char for char in page if char != "\n" and not char.isprintable()]
+    exact = lovia("compare", "1" + name, "2" + name, "--json").json
+    assert exact["rows"][0]["a"]["inputs"][0]["text"] == EVIL
+
+
+def test_x_a_reader_that_leaves_is_no_error(trips: Lovia) -> None:
+    ran = trips.shell("lovia compare trip trip2 --exit-code | head -1; echo ${PIPESTATUS[0]}")
+    assert (ran.out.splitlines()[1], ran.err) == ("9", "")
+
+
+def test_a_secret_in_the_environment_is_not_on_the_page(lovia: Lovia) -> None:
+    lovia.agent([{"text": "the key is hunter2-hunter2"}])
+    lovia("run", "agent.yaml", "go", "--run-id", "r1")
+    lovia("compare", "r1", "r1", "--html", "page.html", env={"SHOP_TOKEN": "hunter2-hunter2"})
+    page = (lovia.folder / "page.html").read_text(encoding="utf-8")
+    assert ("hunter2" in page, "[SHOP_TOKEN]" in page) == (False, True)
