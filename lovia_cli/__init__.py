@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     from lovia_cli.comparing import Trajectory as Trajectory
     from lovia_cli.comparing import compare_trajectories as compare_trajectories
     from lovia_cli.engine.events import Event as Event
+    from lovia_cli.engine.forking import Forked as Forked
     from lovia_cli.engine.kept import KeptSave as KeptSave
     from lovia_cli.engine.kept import get_checkpoint_history as get_checkpoint_history
     from lovia_cli.engine.options import CheckpointOptions as CheckpointOptions
     from lovia_cli.engine.options import RunResult as RunResult
     from lovia_cli.engine.options import StopSwitch as StopSwitch
+    from lovia_cli.engine.patching import Patch as Patch
     from lovia_cli.engine.preview import Preview as Preview
     from lovia_cli.engine.runner import Runner as Runner
     from lovia_cli.errors import AgentDriftError as AgentDriftError
     from lovia_cli.errors import AgentFileError as AgentFileError
+    from lovia_cli.errors import CallNotFoundError as CallNotFoundError
     from lovia_cli.errors import CancelRequested as CancelRequested
+    from lovia_cli.errors import CheckpointNotFoundError as CheckpointNotFoundError
     from lovia_cli.errors import ConflictError as ConflictError
     from lovia_cli.errors import CredentialsError as CredentialsError
     from lovia_cli.errors import GuardrailTripped as GuardrailTripped
@@ -104,12 +108,14 @@ _FACE = {
     "lovia_cli.agent": "Agent Limits",
     "lovia_cli.comparing": "Comparison Trajectory compare_trajectories",
     "lovia_cli.engine.events": "Event",
+    "lovia_cli.engine.forking": "Forked",
     "lovia_cli.engine.kept": "KeptSave get_checkpoint_history",
     "lovia_cli.engine.options": "CheckpointOptions RunResult StopSwitch",
+    "lovia_cli.engine.patching": "Patch",
     "lovia_cli.engine.preview": "Preview",
     "lovia_cli.engine.runner": "Runner",
     "lovia_cli.errors": """
-        AgentDriftError AgentFileError CancelRequested ConflictError CredentialsError GuardrailTripped HookError
+        AgentDriftError AgentFileError CallNotFoundError CancelRequested CheckpointNotFoundError ConflictError CredentialsError GuardrailTripped HookError
         InvalidOutputError LimitReached LoviaError OutputNotStoredError ProviderError ResumeToolMissingError
         RunExistsError RunLockedError RunNotFoundError ScriptError SegmentDiffersError SessionNotFoundError
         SignalReceived Stopped StoreBusyError StoreDamagedError StoreError StoreVersionError StoreWriteError TimedOut

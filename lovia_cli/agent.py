@@ -35,6 +35,7 @@ class Agent:
     ValueError for a text that is none: the model is then told once, and answers again. An output that JSON cannot
     hold completes the run, but cannot be replayed (R10). ``hooks`` are called around models and tools, and each of
     ``output_guardrails`` may refuse the output; neither is part of the fingerprint, and a replay runs none (R6).
+    Of its runs the newest ``history_limit`` saves are history, None is all (H1).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Agent:
     hooks: AgentHooks | None = None
     output_guardrails: Sequence[Guardrail] = ()
     on_drift: str = "warn"
+    history_limit: int | None = None
 
     def render_instructions(self, variables: dict[str, Any]) -> str:
         """The system prompt for these variables; empty when there are no instructions."""

@@ -6,6 +6,8 @@ LoviaError
 ├── ProviderError         provider           1   the model's provider failed; ``retryable`` tells
 │   ├── CredentialsError  credentials        4   missing or refused
 │   └── ScriptError       script             1   a scripted model has no turn left, or a bad one
+├── CheckpointNotFoundError checkpoint_not_found 5 the run's history has not got that step or save (H2)
+├── CallNotFoundError     call_not_found     5   a patch names a call that is not there (H2)
 ├── ResumeToolMissingError resume_tool_missing 6  a pending call's tool is gone (Z7)
 ├── OutputNotStoredError  output_not_stored  1   the replay of an output that was not JSON (R10)
 ├── InvalidOutputError    output_invalid     1   the answer is not the output that was asked for
@@ -41,7 +43,8 @@ from stores.errors import (
 )
 
 __all__ = [
-    "AgentDriftError", "AgentFileError", "CancelRequested", "ConflictError", "CredentialsError", "GuardrailTripped",
+    "AgentDriftError", "AgentFileError", "CallNotFoundError", "CancelRequested", "CheckpointNotFoundError",
+    "ConflictError", "CredentialsError", "GuardrailTripped",
     "HookError", "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem",
     "ProviderError", "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError",
     "ScriptError", "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
@@ -94,6 +97,18 @@ class AgentDriftError(LoviaError):
     """The agent differs from the one the run was started with (Z7, ``on_drift: error``)."""
 
     code = "agent_drift"
+
+
+class CheckpointNotFoundError(RunNotFoundError):
+    """The run is there, but its history has not got that step or save; the hint lists what it has (H2)."""
+
+    code = "checkpoint_not_found"
+
+
+class CallNotFoundError(RunNotFoundError):
+    """A patch names a tool call that the transcript has not got; the hint lists the last ones it has (H2)."""
+
+    code = "call_not_found"
 
 
 class ResumeToolMissingError(ConflictError):

@@ -5,7 +5,7 @@ The issue that brings a key deletes it here.
 
 from __future__ import annotations
 
-AGENT_KEYS = frozenset({"agents", "context", "handoffs", "history_limit", "permissions", "sub_agents"})
+AGENT_KEYS = frozenset({"agents", "context", "handoffs", "permissions", "sub_agents"})
 TOOL_KEYS = frozenset({"needs_approval"})
 TOOL_TYPES = frozenset({"http", "mcp"})
 ON_RESUME = frozenset({"ask"})

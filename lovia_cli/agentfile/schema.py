@@ -212,6 +212,8 @@ class AgentFile(Strict):
     """How many calls of one step run at the same time."""
     on_drift: Literal["warn", "error", "ignore"] = "warn"
     """What happens when an unfinished run goes on with an agent that has changed since."""
+    history_limit: Annotated[CountOrZero | None, Nullable] = None
+    """How many saves of a run are its history: the newest so many, 0 for none; all of them by default."""
 
 
 def json_schema() -> dict[str, Any]:

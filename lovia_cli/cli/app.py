@@ -15,7 +15,7 @@ from lovia_cli.errors import UserError
 from lovia_cli.render.streams import Streams
 from lovia_cli.settings import OUTPUTS, Output
 
-EXECUTING = frozenset({"run", "resume", "replay"})
+EXECUTING = frozenset({"run", "resume", "replay", "fork"})
 """The verbs that execute a run: their ndjson is its events, also on failure."""
 
 

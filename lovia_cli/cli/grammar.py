@@ -87,6 +87,20 @@ VERBS: dict[str, Verb] = {
     "cancel": Verb((ID, TEXT), {"--last": FLAG}),
     "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT}),
     "show": Verb((ID, TEXT), {"--last": FLAG, "--step": TEXT, "--call": TEXT, "--raw": FLAG}),
+    "fork": Verb(
+        (ID, TEXT),
+        {
+            "--last": FLAG,
+            "--from-step": TEXT,
+            "--from-save": TEXT,
+            "--tool-result": TEXT,
+            "--state": TEXT,
+            "--messages": FILE,
+            "--append-input": TEXT,
+            "--new-id": TEXT,
+            "--run": FLAG,
+        },
+    ),
     "compare": Verb((RUN, RUN, TEXT), {"--last": FLAG, "--exit-code": FLAG, "--html": FILE}),
     "rewind": Verb(
         (SESSION, TEXT),

@@ -6,7 +6,7 @@ import time
 
 from stores.closing import segment_meta
 from stores.entries import AssistantTextEntry, Entry, InputEntry
-from stores.protocols import Session, SessionIndex
+from stores.protocols import Session, SessionFork, SessionIndex
 from stores.records import RunHead, RunSnapshot, Segment
 
 
@@ -17,6 +17,11 @@ class Conversation:
         self.session = session if session_id is not None else None
         self.session_id = session_id
         self.segments: list[Segment] = []
+
+    async def begin_fork(self, run_id: str, parent: object) -> None:
+        """A fork's own session is prepared before the fork is there; a crash may have come in between (H3)."""
+        if parent and self.session_id == run_id and isinstance(self.session, SessionFork):
+            await self.session.confirm_fork(run_id)
 
     async def load(self) -> None:
         """Read the history as it is now."""

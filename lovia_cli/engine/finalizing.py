@@ -23,6 +23,7 @@ async def finalize_run(run_id: str, store: Checkpointer, session: Session | None
         if stored is None:
             raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
         conversation = _conversation(stored, session)
+        await conversation.begin_fork(run_id, stored.head.parent)
         await conversation.load()
         journal = Journal(run_id, lease, stored)
         if stored.status != Status.COMPLETED:

@@ -80,6 +80,7 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
         raise
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
+    await conversation.begin_fork(run_id, stored.head.parent if stored else None)
     segment = await conversation.segment(run_id)
     decisions.refuse_truncated(run_id, session_id, segment)
     decisions.refuse_lost_restart(run_id, segment, checkpoint.if_run_exists)
@@ -177,6 +178,7 @@ async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Ope
     """The session's unfinished run goes on, with new input queued unless it is a retry (K2)."""
     decisions.refuse_other_agent(order, stored)
     conversation = Conversation(order.session, order.session_id)
+    await conversation.begin_fork(stored.run_id, stored.head.parent)
     await conversation.load()
     given = new_inputs(order.input, [*conversation.entries(), *stored.entries])
     inputs = decisions.steering(given, stored)
@@ -223,6 +225,8 @@ async def _beside(
     async with store.open_runs(session_id) as runs:
         if done := [other for other in to_heal(runs) if other != run_id]:
             return Heal(done)
+        for run in runs:
+            await Conversation(order.session, session_id).begin_fork(run.run_id, run.parent)
         lease = lease or await held.enter_async_context(store.lease(run_id))
         opened = await _create(order, run_id, lease, session_id)
         opened.notices += decisions.beside(runs, run_id)
@@ -249,5 +253,6 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None, session_
         limits=limits,
         config={"variables": order.variables, **order.config},
         fingerprint=fingerprint(order.agent, order.variables),
+        history_limit=order.agent.history_limit,
     )
     return Opened(mode="fresh", journal=journal, lease=lease, conversation=conversation, notices=notices)

@@ -10,10 +10,12 @@ from lovia_cli.agent import Agent
 from lovia_cli.engine.events import Sink
 from lovia_cli.engine.execution import Execution
 from lovia_cli.engine.finalizing import finalize_run
+from lovia_cli.engine.forking import Forked, fork_run
 from lovia_cli.engine.inputs import Input
 from lovia_cli.engine.opening import unfinished_run
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
+from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.preview import Preview, preview
 from lovia_cli.engine.recording import recording_of
 from lovia_cli.engine.retracing import Retrace, retrace
@@ -140,6 +142,35 @@ class Runner:
         checkpoint is gone. Raises `RunNotFoundError`.
         """
         return retrace(agent, await recording_of(run_id, checkpointer, session, session_id))
+
+    @staticmethod
+    async def fork(
+        run_id: str,
+        *,
+        checkpointer: Checkpointer,
+        from_step: int | None = None,
+        from_save: int | None = None,
+        patch: Patch | None = None,
+        new_id: str | None = None,
+        session: Session | None = None,
+    ) -> Forked:
+        """Begin a new run where ``run_id`` stood: at the newest save of ``from_step``, or at ``from_save`` (H2).
+
+        The source, which is shared and not copied, is left as it is. The new run has ``new_id``, or else
+        ``RUN_ID.fork-N`` with the first N that no run, kept history or session has; it is interrupted, and goes on
+        with `resume`. A run of a session needs ``session``, its store: the fork gets a session of its own, under its
+        own id, which begins with what the source started from (H3). Raises `CheckpointNotFoundError`, which lists
+        the steps kept, `RunNotFoundError`, `RunExistsError` for a ``new_id`` that is taken, and what a patch refuses.
+        """
+        return await fork_run(
+            run_id,
+            from_step=from_step,
+            from_save=from_save,
+            patch=patch or Patch(),
+            new_id=new_id,
+            store=checkpointer,
+            session=session,
+        )
 
     @staticmethod
     async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:

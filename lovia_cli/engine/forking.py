@@ -1,0 +1,178 @@
+"""Beginning a run from where another stood (H2, H3)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import count, groupby
+
+from lovia_cli.engine.patching import Patch, apply_patch
+from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedError, RunNotFoundError, UserError
+from stores.entries import JSON, Entry
+from stores.ids import as_words, check_id
+from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork
+from stores.records import RunHead, Save, Status
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Forked:
+    """The new run, and where it comes from: ``save`` of ``source``, in ``step``. ``patched`` names what is other."""
+
+    run_id: str
+    session_id: str | None
+    source: str
+    step: int
+    save: int
+    patched: list[str]
+
+
+async def fork_run(
+    run_id: str,
+    *,
+    from_step: int | None,
+    from_save: int | None,
+    patch: Patch,
+    new_id: str | None,
+    store: Checkpointer,
+    session: Session | None,
+) -> Forked:
+    """See `lovia_cli.engine.runner.Runner.fork`."""
+    source = await _source(store, run_id, from_step, from_save)
+    if source.session_id is not None and session is None:
+        raise UserError(f"run {run_id!r} belongs to session {source.session_id!r}", hint="pass session=, its store")
+    forker = _Forker(store, session, run_id, source, await _forked(store, run_id, source, patch))
+    if new_id is not None:
+        await forker.begin(check_id(new_id, "run id"))
+        return forker.told(new_id)
+    for number in count(1):
+        name = f"{run_id}.fork-{number}"
+        try:
+            await forker.begin(check_id(name, "run id"))
+        except (RunExistsError, RunLockedError):
+            continue
+        return forker.told(name)
+    raise AssertionError("numbers do not end")
+
+
+async def _source(store: Checkpointer, run_id: str, step: int | None, save: int | None) -> RunHead:
+    """The head of the save that is forked. Raises `CheckpointNotFoundError`, which lists what is kept."""
+    if not isinstance(store, Fork) or not isinstance(store, History):
+        raise UserError("this store keeps no history to fork from", hint="use a file, SQLite or memory store")
+    if step is None and save is None:
+        raise UserError("no step to fork from was given", hint="name one: --from-step N; see: lovia history RUN")
+    head = await store.moment(run_id, step=step, save=save)
+    if head is not None:
+        return head
+    rows = await store.history(run_id)
+    if not rows and await store.load(run_id) is None:
+        raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
+    if not rows:
+        raise CheckpointNotFoundError(f"run {run_id!r} keeps no history", hint="its agent has history_limit: 0")
+    found = next((row for row in rows if row.number == save), None)
+    if found is not None:
+        raise CheckpointNotFoundError(f"save {save} of run {run_id!r} is of step {found.step}, not of step {step}")
+    what = f"save {save}" if save is not None else f"step {step}"
+    kept = f"steps {_ranges([row.step for row in rows])} (saves {_ranges([row.number for row in rows])})"
+    raise CheckpointNotFoundError(f"run {run_id!r} has no {what}", hint=f"kept are {kept}")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """``0 to 4, 7`` for these numbers, in any order."""
+    runs = groupby(enumerate(sorted(set(numbers))), key=lambda pair: pair[1] - pair[0])
+    spans = [[number for _, number in group] for _, group in runs]
+    return ", ".join(str(span[0]) if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
+
+
+async def _forked(store: Checkpointer, run_id: str, source: RunHead, patch: Patch) -> Save:
+    """The save that forks: the patch, and what no fork has of its source (H3)."""
+    entries: list[Entry] = []
+    if patch.reads_entries and isinstance(store, History):
+        snapshot = await store.snapshot(run_id, source.save)
+        entries = snapshot.entries if snapshot else []
+    done = apply_patch(patch, source, entries)
+    now = time.time()
+    head: dict[str, JSON] = {
+        "parent": {"run_id": run_id, "save": source.save, "step": source.steps},
+        "status": Status.INTERRUPTED.value,
+        "started_at": now,
+        "stop": None,
+        "error": None,
+        "output": None,
+        "stopped_calls": [],
+        "approvals": [],
+        "grants": [],
+        **done.head,
+    }
+    changed = {name: value for name, value in head.items() if getattr(source, name) != value}
+    return Save(
+        number=source.save + 1,
+        step=done.step,
+        at=now,
+        event="forked",
+        entries=done.entries,
+        keep=done.keep,
+        head=changed,
+        info={"patched": list(done.what)} if done.what else {},
+    )
+
+
+@dataclass(slots=True)
+class _Forker:
+    """One fork to be made, under whichever id is free."""
+
+    store: Checkpointer
+    session: Session | None
+    run_id: str
+    source: RunHead
+    forked: Save
+
+    def told(self, new_id: str) -> Forked:
+        return Forked(
+            run_id=new_id,
+            session_id=new_id if self.source.session_id is not None else None,
+            source=self.run_id,
+            step=self.source.steps,
+            save=self.source.save,
+            patched=list(self.forked.info.get("patched", ())),
+        )
+
+    async def begin(self, new_id: str) -> None:
+        """Take the id and fork. Raises `RunExistsError` or `RunLockedError` when it is taken."""
+        await self._refuse_taken(new_id)
+        async with self.store.lease(new_id) as lease:
+            await self._refuse_taken(new_id)
+            await self._prepare_session(new_id)
+            if self.source.session_id is not None:
+                self.forked.head["session_id"] = new_id
+            assert isinstance(self.store, Fork)
+            try:
+                await self.store.fork(lease, self.run_id, self.forked)
+            except BaseException:
+                if isinstance(self.session, SessionFork):
+                    await self.session.drop_fork(new_id)
+                raise
+            if isinstance(self.session, SessionFork):
+                await self.session.confirm_fork(new_id)
+
+    async def _refuse_taken(self, new_id: str) -> None:
+        """Raise when a run, the kept history of one, or a session has that id: the fork is all three (H2)."""
+        stored = await (self.store.info(new_id) if isinstance(self.store, RunIndex) else self.store.load(new_id))
+        if stored is not None or (isinstance(self.store, History) and await self.store.history(new_id, limit=1)):
+            raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {as_words(new_id)}")
+        if isinstance(self.store, RunIndex):
+            async with self.store.open_runs(new_id) as runs:
+                if runs:
+                    raise RunExistsError(f"session {new_id!r} exists already", hint="use a new id")
+        if isinstance(self.session, SessionFork):
+            await self.session.fork_session(None, new_id, upto=None)
+        elif self.session is not None and await self.session.segments(new_id):
+            raise RunExistsError(f"session {new_id!r} exists already", hint="use a new id")
+
+    async def _prepare_session(self, new_id: str) -> None:
+        """A session of its own that begins with the segments the source started from (H3)."""
+        upto = self.source.history_upto
+        if self.source.session_id is None or upto is None:
+            return
+        if not isinstance(self.session, SessionFork):
+            raise UserError("this session store cannot share a session's beginning with a fork")
+        await self.session.fork_session(self.source.session_id, new_id, upto=upto)

@@ -1,0 +1,123 @@
+"""A transcript that somebody has written: checked, and numbered as a run numbers its own (H2, ``messages``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lovia_cli.errors import UserError
+from stores.entries import (
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+    entry_from_json,
+)
+from stores.errors import StoreError
+
+Message = Entry | dict[str, Any]
+"""An entry, its JSON as ``lovia show --raw`` prints it, or a message with ``role`` and ``content``."""
+
+_SHOWN = ("n", "run_id")
+"""What a listing adds to an entry's JSON."""
+
+
+def transcript_of(messages: Iterable[Message], steps: int) -> list[Entry]:
+    """The entries of a whole run that is in step ``steps``, or a later one where the transcript has more.
+
+    Steps and positions are counted anew, so that the last response is in the run's last step. Raises `UserError` for
+    what no provider would take: a result without its call, an input between a call and its result, a call without a
+    result before the last step, a transcript that does not begin with an input.
+    """
+    walk = _Walk()
+    for number, message in enumerate(messages, 1):
+        try:
+            walk.add(_entry(message))
+        except (UserError, StoreError) as error:
+            raise UserError(f"message {number}: {error.message}", hint=error.hint) from error
+    if not walk.entries:
+        raise UserError("the transcript is empty", hint="begin it with an input: what the run is to do")
+    behind = max(steps - walk.step, 0)
+    return [replace(entry, step=entry.step + behind) if entry.step else entry for entry in walk.entries]
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The transcript so far: its last step, and what is still open in it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    step: int = 0
+    calls: list[ToolCallEntry] = field(default_factory=list)
+    open: list[ToolCallEntry] = field(default_factory=list)
+
+    def add(self, entry: Entry) -> None:
+        if isinstance(entry, ToolResultEntry):
+            self._add_result(entry)
+        elif isinstance(entry, InputEntry):
+            self._refuse_open("an input")
+            if entry.role == "system" and self.step:
+                raise UserError("a system message stands behind a response", hint="put it first")
+            self.entries.append(replace(entry, step=self.step))
+        else:
+            self._add_response(entry)
+
+    def _add_response(self, entry: Entry) -> None:
+        last = self.entries[-1] if self.entries else None
+        if not any(isinstance(one, InputEntry) and one.role == "user" for one in self.entries):
+            raise UserError("a response stands before any input", hint="begin with an input: what the run is to do")
+        if isinstance(last, InputEntry | ToolResultEntry):
+            self._refuse_open("the next response")
+            self.step += 1
+            self.calls = []
+        if isinstance(entry, ToolCallEntry):
+            entry = replace(entry, step=self.step, position=len(self.calls) + 1)
+            self.calls.append(entry)
+            self.open.append(entry)
+        self.entries.append(replace(entry, step=self.step))
+
+    def _add_result(self, result: ToolResultEntry) -> None:
+        named = [call for call in self.open if call.id == result.call_id]
+        placed = [call for call in named if call.position == result.position]
+        if not named:
+            raise UserError(
+                f"the result of {result.call_id!r} belongs to no call that is open in its step",
+                hint="put each result behind the response that asked for it, once",
+            )
+        call = (placed or named)[0]
+        self.open.remove(call)
+        self.entries.append(replace(result, step=self.step, position=call.position))
+
+    def _refuse_open(self, what: str) -> None:
+        if self.open:
+            names = ", ".join(repr(call.id) for call in self.open)
+            raise UserError(
+                f"{what} stands before the result of {names}", hint="only calls of the last step may have no result"
+            )
+
+
+def _entry(message: Message) -> Entry:
+    if not isinstance(message, dict):
+        return message
+    if "type" in message:
+        return entry_from_json({name: value for name, value in message.items() if name not in _SHOWN})
+    role, text = message.get("role"), message.get("content", message.get("text"))
+    if isinstance(text, str) and role in ("user", "system"):
+        return InputEntry(text=text, role=role)
+    if isinstance(text, str) and role == "assistant":
+        return AssistantTextEntry(text=text)
+    raise UserError(
+        f"this is no message: {message!r:.200}",
+        hint='write {"role": "user", "content": TEXT}, or an entry as show --raw',
+    )
+
+
+def difference(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[int | None, list[Entry]]:
+    """How many entries of ``before`` stay (None: all), and what stands behind them in ``after``."""
+    same = 0
+    for old, new in zip(before, after, strict=False):
+        if old != new:
+            break
+        same += 1
+    return None if same == len(before) else same, list(after[same:])
