@@ -20,8 +20,9 @@ class Conversation:
 
     async def begin_fork(self, run_id: str, parent: object) -> None:
         """A fork's own session is prepared before the fork is there; a crash may have come in between (H3)."""
-        if parent and self.session_id == run_id and isinstance(self.session, SessionFork):
-            await self.session.confirm_fork(run_id)
+        session = self.session
+        if parent and self.session_id == run_id and session is not None and isinstance(session, SessionFork):
+            await session.confirm_fork(run_id)
 
     async def load(self) -> None:
         """Read the history as it is now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import count, groupby
+from typing import Protocol
 
 from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedError, RunNotFoundError, UserError
@@ -12,6 +13,10 @@ from stores.entries import JSON, Entry
 from stores.ids import as_words, check_id
 from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork
 from stores.records import RunHead, Save, Status
+
+
+class ForkingStore(Checkpointer, History, Fork, Protocol):
+    """A store of runs that can be forked."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -37,6 +42,8 @@ async def fork_run(
     session: Session | None,
 ) -> Forked:
     """See `lovia_cli.engine.runner.Runner.fork`."""
+    if not isinstance(store, Fork) or not isinstance(store, History):
+        raise UserError("this store keeps no history to fork from", hint="use a file, SQLite or memory store")
     source = await _source(store, run_id, from_step, from_save)
     if source.session_id is not None and session is None:
         raise UserError(f"run {run_id!r} belongs to session {source.session_id!r}", hint="pass session=, its store")
@@ -54,10 +61,8 @@ async def fork_run(
     raise AssertionError("numbers do not end")
 
 
-async def _source(store: Checkpointer, run_id: str, step: int | None, save: int | None) -> RunHead:
+async def _source(store: ForkingStore, run_id: str, step: int | None, save: int | None) -> RunHead:
     """The head of the save that is forked. Raises `CheckpointNotFoundError`, which lists what is kept."""
-    if not isinstance(store, Fork) or not isinstance(store, History):
-        raise UserError("this store keeps no history to fork from", hint="use a file, SQLite or memory store")
     if step is None and save is None:
         raise UserError("no step to fork from was given", hint="name one: --from-step N; see: lovia history RUN")
     head = await store.moment(run_id, step=step, save=save)
@@ -83,10 +88,10 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(str(span[0]) if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
 
 
-async def _forked(store: Checkpointer, run_id: str, source: RunHead, patch: Patch) -> Save:
+async def _forked(store: ForkingStore, run_id: str, source: RunHead, patch: Patch) -> Save:
     """The save that forks: the patch, and what no fork has of its source (H3)."""
     entries: list[Entry] = []
-    if patch.reads_entries and isinstance(store, History):
+    if patch.reads_entries:
         snapshot = await store.snapshot(run_id, source.save)
         entries = snapshot.entries if snapshot else []
     done = apply_patch(patch, source, entries)
@@ -120,7 +125,7 @@ async def _forked(store: Checkpointer, run_id: str, source: RunHead, patch: Patc
 class _Forker:
     """One fork to be made, under whichever id is free."""
 
-    store: Checkpointer
+    store: ForkingStore
     session: Session | None
     run_id: str
     source: RunHead
@@ -141,38 +146,39 @@ class _Forker:
         await self._refuse_taken(new_id)
         async with self.store.lease(new_id) as lease:
             await self._refuse_taken(new_id)
-            await self._prepare_session(new_id)
+            sharing = await self._prepare_session(new_id)
             if self.source.session_id is not None:
                 self.forked.head["session_id"] = new_id
-            assert isinstance(self.store, Fork)
             try:
                 await self.store.fork(lease, self.run_id, self.forked)
             except BaseException:
-                if isinstance(self.session, SessionFork):
-                    await self.session.drop_fork(new_id)
+                if sharing is not None:
+                    await sharing.drop_fork(new_id)
                 raise
-            if isinstance(self.session, SessionFork):
-                await self.session.confirm_fork(new_id)
+            if sharing is not None:
+                await sharing.confirm_fork(new_id)
 
     async def _refuse_taken(self, new_id: str) -> None:
         """Raise when a run, the kept history of one, or a session has that id: the fork is all three (H2)."""
-        stored = await (self.store.info(new_id) if isinstance(self.store, RunIndex) else self.store.load(new_id))
-        if stored is not None or (isinstance(self.store, History) and await self.store.history(new_id, limit=1)):
+        store, session = self.store, self.session
+        stored = await (store.info(new_id) if isinstance(store, RunIndex) else store.load(new_id))
+        if stored is not None or await store.history(new_id, limit=1):
             raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {as_words(new_id)}")
-        if isinstance(self.store, RunIndex):
-            async with self.store.open_runs(new_id) as runs:
+        if isinstance(store, RunIndex):
+            async with store.open_runs(new_id) as runs:
                 if runs:
                     raise RunExistsError(f"session {new_id!r} exists already", hint="use a new id")
-        if isinstance(self.session, SessionFork):
-            await self.session.fork_session(None, new_id, upto=None)
-        elif self.session is not None and await self.session.segments(new_id):
+        if session is not None and isinstance(session, SessionFork):
+            await session.fork_session(None, new_id, upto=None)
+        elif session is not None and await session.segments(new_id):
             raise RunExistsError(f"session {new_id!r} exists already", hint="use a new id")
 
-    async def _prepare_session(self, new_id: str) -> None:
-        """A session of its own that begins with the segments the source started from (H3)."""
+    async def _prepare_session(self, new_id: str) -> SessionFork | None:
+        """A session of its own that begins with the segments the source started from (H3); None: there are none."""
         upto = self.source.history_upto
-        if self.source.session_id is None or upto is None:
-            return
+        if self.source.session_id is None or upto is None or self.session is None:
+            return None
         if not isinstance(self.session, SessionFork):
             raise UserError("this session store cannot share a session's beginning with a fork")
         await self.session.fork_session(self.source.session_id, new_id, upto=upto)
+        return self.session
