@@ -6,6 +6,7 @@ test_mutants.py). The class name says what is wrong. Read a module here beside i
 
 from tests.contracts.mutants import (
     checkpointer,
+    fork,
     history,
     index,
     kept,
@@ -14,6 +15,7 @@ from tests.contracts.mutants import (
     results,
     rewind,
     session,
+    session_fork,
     session_index,
     trim,
 )
@@ -24,6 +26,7 @@ __all__ = [
     "FAULTS",
     "Fault",
     "checkpointer",
+    "fork",
     "history",
     "index",
     "kept",
@@ -32,6 +35,7 @@ __all__ = [
     "results",
     "rewind",
     "session",
+    "session_fork",
     "session_index",
     "trim",
 ]
