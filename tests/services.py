@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PLACE = ROOT / ".venv-services"
 PROGRAMS = {
+    "chromium": PLACE / "chromium/bin/browser",
     "aimock": PLACE / "aimock/node_modules/.bin/llmock",
     "llmock": PLACE / "llmock/bin/llmock",
     "local_llm": PLACE / "local_llm/bin/python",
@@ -45,6 +47,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """In CI a service that is missing is a failure."""
     if (name := needed(item)) is not None:
         pytest.fail(f"the service {name} is missing: install it with bash .ci/services/{name}.sh", pytrace=False)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of several tells the process that prints what it left out."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = dict(config.stash.get(_LEFT_OUT, Counter()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every worker has collected, and left out, the same tests."""
+    node.config.stash[_LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ from lovia_cli.cli.secrets import hidden
 from lovia_cli.comparing.marks import Marked, Piece, mark_values
 from lovia_cli.render.marked import Side
 from lovia_cli.render.page import page
-from lovia_cli.render.sides import brief, drift_facts, facts, label, row_title, verdict
+from lovia_cli.render.sides import brief, drift_facts, facts, how, label, row_title, step_title, verdict
 from lovia_cli.render.terminal import safe
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ STYLE = """
 body { max-width: 88rem; padding-top: 0; }
 header { padding-top: 1.5rem; }
 section, nav { margin: 0 0 1.5rem; }
+dl { grid-template-columns: max-content minmax(0, 1fr); } dd { grid-column: 2; }
 h2 { margin-top: 1.75rem; }
 h3 { text-transform: none; letter-spacing: 0; font-size: 1rem; color: inherit; margin: 0 0 .4rem; }
 a { color: var(--user); }
@@ -58,7 +59,8 @@ summary h3 { display: inline; } summary { overflow-wrap: anywhere; }
 del { background: var(--gone); color: inherit; text-decoration: line-through; border-radius: 3px; }
 ins { background: var(--new); color: inherit; text-decoration: underline; border-radius: 3px; }
 .nothing { color: var(--dim); font-style: italic; }
-details.fold { display: block; } details.fold > summary { color: var(--dim); font: .8rem system-ui, sans-serif; }
+details.fold { display: block; }
+details.fold > summary { color: var(--dim); font: .8rem/1.5rem system-ui, sans-serif; }
 @media (max-width: 44rem) { .pair { grid-template-columns: minmax(0, 1fr); } .heads, .pair > .nothing { display: none; }
   .row { padding: .6rem; } }
 @media print { .skip, nav { display: none; } .heads { position: static; } }
@@ -208,22 +210,22 @@ def _steps(found: Comparison) -> Iterator[str]:
 
 
 def _title(row: Row, number: int) -> str:
-    title = row_title(row)
-    return f'<h3 id="title-{number}">{_html(title[:1].upper() + title[1:])}'
+    title = step_title(row)
+    return f'<h3 id="title-{number}">{title[:1].upper() + title[1:]} <span class="badge">{how(row)}</span></h3>'
 
 
 def _same(row: Row, number: int) -> Iterator[str]:
     """Closed, until somebody wants to see it."""
     assert row.a is not None
-    yield f'<details class="row same" id="row-{number}"><summary>{_title(row, number)}</h3> '
-    yield f'<span class="badge">same</span> <bdi>{_html(brief(row.a)[:200])}</bdi></summary>'
+    yield f'<details class="row same" id="row-{number}"><summary>{_title(row, number)} '
+    yield f"<bdi>{_html(brief(row.a)[:200])}</bdi></summary>"
     yield from map(_part, row.parts())
     yield "</details>"
 
 
 def _row(row: Row, number: int) -> Iterator[str]:
     yield f'<article class="row {row.kind}" id="row-{number}" aria-labelledby="title-{number}">'
-    yield f'{_title(row, number)} <span class="badge">{row.kind}</span></h3>'
+    yield _title(row, number)
     yield from map(_part, row.parts())
     yield "</article>"
 

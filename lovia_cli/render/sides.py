@@ -25,8 +25,8 @@ def verdict(found: Comparison) -> str:
         return f"the same: {count(len(found.b), 'step')}"
     if found.diverged_at is None:
         return f"the same {count(len(found.b), 'step')}, but they drift"
-    counts = [(found.count(kind), how) for kind, how in _HOW]
-    told = ", ".join(f"{count(number, 'step')} {how}" for number, how in counts if number)
+    counts = [(found.count(kind), what) for kind, what in _HOW]
+    told = ", ".join(f"{count(number, 'step')} {what}" for number, what in counts if number)
     where = f"step {found.diverged_at}" if found.diverged_at else "the input"
     return f"they differ from {where} on" + (f": {told}" if told else "")
 
@@ -72,10 +72,21 @@ def _patch_fact(one: dict[str, object]) -> str:
 
 
 def row_title(row: Row) -> str:
-    """``step 2``; where the two have other numbers, both."""
-    if row.a and row.b:
-        return _step(row.a) if row.a.number == row.b.number else f"{_step(row.a)} of A, {_step(row.b)} of B"
-    return f"{_step(row.a)}, only in A" if row.a else f"{_step(row.b)}, only in B" if row.b else ""
+    """``step 2``, or ``step 2, only in A``; where the two have other numbers, both."""
+    return step_title(row) if row.a and row.b else f"{step_title(row)}, {how(row)}"
+
+
+def step_title(row: Row) -> str:
+    """The same without what became of the step."""
+    if row.a and row.b and row.a.number != row.b.number:
+        return f"{_step(row.a)} of A, {_step(row.b)} of B"
+    step = row.a or row.b
+    return _step(step) if step else ""
+
+
+def how(row: Row) -> str:
+    """``same``, ``changed``, ``only in A`` or ``only in B``."""
+    return dict(_HOW).get(row.kind, row.kind)
 
 
 def _step(step: Step) -> str:
