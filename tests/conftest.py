@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.services import pytest_collection_modifyitems, pytest_runtest_setup, pytest_unconfigure
+from tests.services import (
+    pytest_collection_modifyitems,
+    pytest_runtest_setup,
+    pytest_sessionfinish,
+    pytest_testnodedown,
+    pytest_unconfigure,
+)
 
 __all__ = [
     "pytest_collection_modifyitems",
     "pytest_runtest_setup",
+    "pytest_sessionfinish",
+    "pytest_testnodedown",
     "pytest_unconfigure",
 ]  # the hooks of `tests.services`
 

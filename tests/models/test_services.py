@@ -155,7 +155,7 @@ FAULTS = [
 def llmock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port, log = free_port(), tmp_path_factory.mktemp("llmock") / "log"
     command = [str(PROGRAMS["llmock"]), "serve", "--port", str(port), "--log-level", "warning"]
-    command += ["--stream-chunk-delay-ms", "50"]  # a client that hangs up does so before the answer is out
+    command += ["--stream-chunk-delay-ms", "25"]  # a client that hangs up does so before the answer is out
     with started(port, "/health", *command, log=log) as url:
         yield url
 
