@@ -14,6 +14,7 @@ from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
+from stores.sqlite.logs import drop_log
 from stores.sqlite.quarantine import copy_aside, set_aside
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
 from stores.sqlite.saves import read_saves
@@ -42,7 +43,8 @@ def run_ids(connection: Connection, *, where: str) -> list[str]:
     """The runs to look at: those with a row that is whole, and those of the logs that no such row names."""
     rows = [_whole_row(connection, run_id, where=where) for (run_id,) in fetch(connection, _EVERY_RUN)]
     whole = {row.log: row.run_id for row in rows if row}
-    named = {run_id for log, run_id in fetch(connection, "SELECT log, run_id FROM lovia_logs") if log not in whole}
+    logs = fetch(connection, "SELECT log, run_id FROM lovia_logs WHERE dropped = 0")
+    named = {run_id for log, run_id in logs if log not in whole}
     return sorted({*whole.values(), *named})
 
 
@@ -82,7 +84,8 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     except StoreDamagedError as error:
         found.problems.append(error.message)
     if found.row is None:
-        newest = connection.execute("SELECT max(log) FROM lovia_logs WHERE run_id = ?", (run_id,)).fetchone()[0]
+        query = "SELECT max(log) FROM lovia_logs WHERE run_id = ? AND dropped = 0"
+        newest = connection.execute(query, (run_id,)).fetchone()[0]
         found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
     else:
         found.restored = RunRow(run_id=run_id, log=found.row.log)
@@ -147,8 +150,10 @@ def mend(connection: Connection, run_id: str, *, where: str) -> None:
         set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id != ?", restored.log, run_id)
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
     if restored is None or not restored.save:
-        connection.execute("DELETE FROM lovia_logs WHERE log = ?", (restored.log if restored else None,))
+        if restored is not None:
+            drop_log(connection, restored.log)
         return
+    connection.execute("UPDATE lovia_logs SET upto = min(upto, ?) WHERE log = ?", (restored.save, restored.log))
     connection.execute(
         "INSERT INTO lovia_logs (log, run_id) VALUES (?, ?) ON CONFLICT (log) DO UPDATE SET run_id = excluded.run_id",
         (restored.log, run_id),

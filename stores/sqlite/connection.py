@@ -71,7 +71,7 @@ def connect(path: Path, *, busy_timeout: float) -> sqlite3.Connection:
         try:
             for pragma in ("foreign_keys = ON", "cell_size_check = ON", "fullfsync = ON", "checkpoint_fullfsync = ON"):
                 connection.execute(f"PRAGMA {pragma}")
-            if not connection.execute("PRAGMA page_count").fetchone()[0]:
+            if not path.stat().st_size:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that a new file can shrink again
             _flush_as_needed(connection)
         except BaseException:

@@ -42,6 +42,8 @@ def converted(where: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise store_error(error, where) from error
+    except UnicodeDecodeError as error:  # SQLite's own message, with damaged text in it
+        raise StoreDamagedError(f"the database is malformed: {error}", where=where) from error
 
 
 def primary_code(error: sqlite3.Error) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stores import codec
-from stores.errors import StoreError, StoreWriteError
+from stores.errors import StoreError, StoreWriteError, UserError
 from stores.records import RunSnapshot, Save
 from stores.sqlite import saves
 from stores.sqlite.database import Database
+from stores.sqlite.forking import begin_fork
 from stores.sqlite.locks import RunLock
+from stores.sqlite.logs import drop_log, new_log
+from stores.sqlite.moments import sets_with
 from stores.sqlite.rows import RUNS, RunRow, read_row, update_line
 
 if TYPE_CHECKING:
@@ -71,6 +74,21 @@ class SQLiteLease:
             raise
         self._last = (row.save, row.last)
 
+    def fork(self, source_id: str, forked: Save) -> None:
+        """Begin the run with the saves of ``source_id`` before ``forked``, and that one behind them (H2)."""
+        self._refuse_when_over()
+        data = codec.encode_save(forked)
+        try:
+            with self._database.writing(RUNS) as connection:
+                row = begin_fork(connection, self._run_id, source_id, forked, where=self._database.where)
+                self._add(connection, row, forked, data)
+        except UserError:
+            raise
+        except BaseException:
+            self._is_broken = True
+            raise
+        self._last = (row.save, row.last)
+
     def _row(self, connection: Connection, save: Save) -> RunRow | None:
         """The run's row as this save finds it, if it is the one that the save follows."""
         row = read_row(connection, self._run_id, where=self._database.where)
@@ -85,14 +103,14 @@ class SQLiteLease:
         """A new log for a run, or its restart (R4): whatever was stored of it goes in the same transaction."""
         if old:
             remove_run(connection, old)
-        row = RunRow(run_id=self._run_id, log=saves.new_log(connection, self._run_id))
+        row = RunRow(run_id=self._run_id, log=new_log(connection, self._run_id))
         row.insert(connection)
         return row
 
     def _add(self, connection: Connection, row: RunRow, save: Save, data: bytes) -> None:
         session_id = row.session_id
         row.advance(save)
-        saves.insert(connection, row, data)
+        saves.insert(connection, row, data, sets_with(connection, row, save, where=self._database.where))
         row.update(connection, *(() if row.session_id == session_id else ("session_id",)))
         update_line(connection, self._run_id, save.head, where=self._database.where)
 
@@ -112,4 +130,4 @@ class _NotNextError(StoreError):
 def remove_run(connection: Connection, row: RunRow) -> None:
     """Take the run and its saves out of the database."""
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", (row.run_id,))
-    connection.execute("DELETE FROM lovia_logs WHERE log = ?", (row.log,))
+    drop_log(connection, row.log)

@@ -39,6 +39,15 @@ RUNS = Part(
             " data TEXT NOT NULL, sum TEXT NOT NULL)",
             "CREATE TABLE lovia_cancels (run_id TEXT PRIMARY KEY, owner TEXT NOT NULL)",
         ),
+        (
+            # A fork's log goes on behind save ``upto`` of its ``base``, which stays while it is one: ``dropped`` when
+            # no run has it any more. Every so many saves note in ``sets`` which save set each field of the head.
+            "ALTER TABLE lovia_logs ADD COLUMN base INTEGER REFERENCES lovia_logs (log)",
+            "ALTER TABLE lovia_logs ADD COLUMN upto INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE lovia_logs ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0",
+            "CREATE INDEX lovia_logs_base ON lovia_logs (base) WHERE base IS NOT NULL",
+            "ALTER TABLE lovia_saves ADD COLUMN sets TEXT",
+        ),
     ),
 )
 
@@ -47,7 +56,7 @@ DELETED = "deleted"
 
 _COLUMNS = "run_id, log, session_id, settled, status, save, step, updated_at, entries, last, sum"
 _MOVING = ("status", "save", "step", "updated_at", "entries", "last", "sum")
-_SHOWN = ("agent", "started_at", "stop", "error", "config", "parent")
+_SHOWN = ("agent", "started_at", "stop", "error", "config", "parent", "history_limit")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +102,7 @@ class RunRow:
     def advance(self, save: Save) -> None:
         """Bring it from the save before to this one."""
         self.save, self.step, self.updated_at = save.number, save.step, float(save.at)
-        self.entries += len(save.entries)
+        self.entries = save.entries_after(self.entries)
         self.status = save.head.get("status", self.status)
         self.session_id = save.head.get("session_id", self.session_id)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from stores.errors import StoreBusyError
+from stores.errors import StoreBusyError, StoreWriteError
 from stores.ids import check_id
 from stores.protocols import RunLease
-from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
+from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
 from stores.sqlite import saves
 from stores.sqlite.database import BUSY_TIMEOUT, Database
 from stores.sqlite.lease import SQLiteLease, remove_run
 from stores.sqlite.locks import RunLock, SessionLock, leave_cancel, read_owner, read_owners
+from stores.sqlite.moments import first_kept, moment
 from stores.sqlite.rows import DELETED, RUNS, RunRow, read_lines, read_row
 from stores.sqlite.space import give_back
+from stores.worker import pause
 
 START_PATIENCE = 0.25
 """Seconds for which a starter retries a lock that no living owner explains: a reader may be probing it."""
@@ -25,7 +27,8 @@ _PAUSE = 0.02
 
 
 class SQLiteCheckpointer:
-    """A `Checkpointer`, `RunIndex`, `History` and `KeptHistories` in one SQLite file, which other stores may share.
+    """A `Checkpointer` in one SQLite file, which other stores may share. Its runs can be listed, with their history,
+    and forked.
 
     ``wal=True`` turns the file to WAL mode: one flush a save in place of several, and readers never wait. Another
     process's lock is waited for ``busy_timeout`` seconds. For one machine (R11): the leases are locks in the
@@ -48,12 +51,11 @@ class SQLiteCheckpointer:
 
     async def _take(self, lock: RunLock) -> None:
         """Take the run. A reader may hold its lock for an instant, so a starter does not give up at once."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + START_PATIENCE
+        deadline = time.monotonic() + START_PATIENCE
         while not await self._call(lock.try_take):
-            if clock() > deadline:
+            if time.monotonic() > deadline:
                 raise await self._call(lock.refusal)
-            await asyncio.sleep(_PAUSE)
+            await pause(_PAUSE)
 
     async def load(self, run_id: str) -> RunSnapshot | None:
         return await self._call(self._load, check_id(run_id, "run id"))
@@ -65,8 +67,7 @@ class SQLiteCheckpointer:
             if connection is None or row is None or row.is_deleted:
                 return None
             snapshot = saves.read_snapshot(connection, row, where=self._database.where)
-        if snapshot is not None:
-            snapshot.head.status = self._effective(row, owner)[0]
+        snapshot.head.status = self._effective(row, owner)[0]
         return snapshot
 
     def _effective(self, row: RunRow, owner: Owner | None) -> tuple[str, Owner | None]:
@@ -147,14 +148,13 @@ class SQLiteCheckpointer:
 
     async def _wait_for(self, lock: SessionLock, session_id: str) -> None:
         """Take the session's lock, which is no transaction: others go on reading and writing meanwhile."""
-        clock = asyncio.get_running_loop().time
         patience = self._database.busy_timeout
-        deadline = clock() + patience
+        deadline = time.monotonic() + patience
         while not await self._call(lock.try_take):
-            if clock() > deadline:
+            if time.monotonic() > deadline:
                 hint = "another lovia is beginning a run in it; try again"
                 raise StoreBusyError(f"session {session_id!r} stayed locked for {patience:g} s", hint=hint)
-            await asyncio.sleep(_PAUSE)
+            await pause(_PAUSE)
 
     async def settle(self, run_id: str) -> None:
         await self._call(self._settle, check_id(run_id, "run id"))
@@ -177,9 +177,11 @@ class SQLiteCheckpointer:
     def _history(self, run_id: str, limit: int | None) -> list[SaveInfo]:
         with self._database.reading(RUNS) as connection:
             row = read_row(connection, run_id, where=self._database.where) if connection else None
-            if connection is None or row is None:
+            if connection is None or row is None or (limit is not None and limit <= 0):
                 return []
-            return saves.read_history(connection, row, limit, where=self._database.where)
+            first = first_kept(connection, row, where=self._database.where)
+            first = first if limit is None else max(first, row.save - limit + 1)
+            return saves.read_history(connection, row, first, where=self._database.where)
 
     async def kept_histories(self) -> list[RunInfo]:
         return await self._call(self._kept)
@@ -197,7 +199,24 @@ class SQLiteCheckpointer:
             row = read_row(connection, run_id, where=self._database.where) if connection else None
             if connection is None or row is None:
                 return None
+            if not first_kept(connection, row, where=self._database.where) <= save <= row.save:
+                return None
             return saves.read_snapshot(connection, row, upto=save, where=self._database.where)
+
+    async def moment(self, run_id: str, *, step: int | None = None, save: int | None = None) -> RunHead | None:
+        return await self._call(self._moment, check_id(run_id, "run id"), step, save)
+
+    def _moment(self, run_id: str, step: int | None, save: int | None) -> RunHead | None:
+        with self._database.reading(RUNS) as connection:
+            row = read_row(connection, run_id, where=self._database.where) if connection else None
+            if connection is None or row is None:
+                return None
+            return moment(connection, row, step=step, save=save, where=self._database.where)
+
+    async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
+        if not isinstance(lease, SQLiteLease):
+            raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first")
+        await self._call(lease.fork, check_id(run_id, "run id"), forked)
 
 
 def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:

@@ -16,6 +16,7 @@ from stores.errors import StoreDamagedError
 from stores.folding import fold_records, save_info
 from stores.records import RunSnapshot, SaveInfo
 from stores.sqlite.checksums import checksum
+from stores.sqlite.logs import pieces
 from stores.sqlite.rows import RunRow
 
 if TYPE_CHECKING:
@@ -26,64 +27,61 @@ _BATCH = 20
 
 @dataclass(slots=True, frozen=True)
 class Saved:
-    """One row. ``status`` and ``entries`` are those after it, ``data`` is what `codec.encode_save` wrote."""
+    """One row. ``status`` and ``entries`` are those after it, ``data`` is what `codec.encode_save` wrote.
 
+    ``run_id`` is the run that wrote it: a fork has saves of the run it was forked from.
+    """
+
+    run_id: str
     number: int
     status: str
     entries: int
     data: bytes
+    sets: str | None
     sum: str
 
-    def follows(self, number: int, before: str, run_id: str) -> bool:
-        """True when it is save ``number`` of the run, as it was written after the save of checksum ``before``."""
-        return self.number == number and self.sum == save_sum(
-            before, run_id, number, self.status, self.entries, self.data
-        )
+    def follows(self, number: int, before: str) -> bool:
+        """True when it is save ``number``, as it was written after the save of checksum ``before``."""
+        place = (before, self.run_id, number, self.status, self.entries)
+        return self.number == number and self.sum == save_sum(*place, self.data, self.sets)
 
 
-def save_sum(before: str, run_id: str, number: int, status: str, entries: int, data: bytes) -> str:
-    return checksum(before, run_id, number, status, entries, texts=(data,))
+def save_sum(
+    before: str, run_id: str, number: int, status: str, entries: int, data: bytes, sets: str | None = None
+) -> str:
+    noted = () if sets is None else (sets,)
+    return checksum(before, run_id, number, status, entries, *noted, texts=(data,))
 
 
-def new_log(connection: Connection, run_id: str) -> int:
-    log = connection.execute("INSERT INTO lovia_logs (run_id) VALUES (?)", (run_id,)).lastrowid
-    assert log is not None
-    return log
-
-
-def insert(connection: Connection, row: RunRow, data: bytes) -> None:
+def insert(connection: Connection, row: RunRow, data: bytes, sets: str | None) -> None:
     """Store the save that ``row`` has just been brought to; ``row.last`` goes from the one before to it."""
-    row.last = save_sum(row.last, row.run_id, row.save, row.status, row.entries, data)
+    row.last = save_sum(row.last, row.run_id, row.save, row.status, row.entries, data, sets)
     connection.execute(
-        "INSERT INTO lovia_saves (log, number, status, entries, data, sum) VALUES (?, ?, ?, ?, ?, ?)",
-        (row.log, row.save, row.status, row.entries, data.decode(), row.last),
+        "INSERT INTO lovia_saves (log, number, status, entries, data, sets, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (row.log, row.save, row.status, row.entries, data.decode(), sets, row.last),
     )
 
 
-def read_snapshot(connection: Connection, row: RunRow, *, upto: int | None = None, where: str) -> RunSnapshot | None:
-    """The run at its newest save, or at save ``upto``; None when that is not kept."""
+def read_snapshot(connection: Connection, row: RunRow, *, upto: int | None = None, where: str) -> RunSnapshot:
+    """The run at its newest save, or at save ``upto``, which it has."""
     last = row.save if upto is None else upto
-    if not 1 <= last <= row.save or (upto is not None and upto < first_kept(connection, row, where=where)):
-        return None
     records = (record for _, record in read_saves(connection, row, 1, last, where=where))
-    return fold_records(row.run_id, ((where, batch) for batch in iter(lambda: list(islice(records, _BATCH)), [])))
+    batches = ((where, batch) for batch in iter(lambda: list(islice(records, _BATCH)), []))
+    snapshot = fold_records(row.run_id, batches)
+    assert snapshot is not None  # there is no run without a save
+    return snapshot
 
 
-def read_history(connection: Connection, row: RunRow, limit: int | None, *, where: str) -> list[SaveInfo]:
-    """The newest ``limit`` saves, or all, newest first."""
-    if limit is not None and limit <= 0:
-        return []
-    kept = first_kept(connection, row, where=where)
-    first = kept if limit is None else max(kept, row.save - limit + 1)
+def read_history(connection: Connection, row: RunRow, first: int, *, where: str) -> list[SaveInfo]:
+    """The saves from number ``first`` on, newest first."""
     saves = read_saves(connection, row, first, row.save, where=where)
     return [save_info(record, save.status, save.entries, where=where) for save, record in saves][::-1]
 
 
-def first_kept(connection: Connection, row: RunRow, *, where: str) -> int:
-    """The number of the first save that is history (H1)."""
-    _, first = next(read_saves(connection, row, 1, 1, where=where))
-    limit = (first.get("head") or {}).get("history_limit")
-    return 1 if limit is None else max(1, row.save - limit + 1)
+def save_at(connection: Connection, row: RunRow, number: int, *, where: str) -> tuple[Saved, dict[str, Any]]:
+    """One save with its record, checked."""
+    [found] = read_saves(connection, row, number, number, where=where)
+    return found
 
 
 def read_saves(
@@ -100,7 +98,7 @@ def read_saves(
         before = predecessor.sum if predecessor else ""
     for number in range(first, last + 1):
         save = next(saves, None)
-        if save is None or not save.follows(number, before, row.run_id):
+        if save is None or not save.follows(number, before):
             what = f"save {number} of run {row.run_id!r} is missing or not what was written"
             raise StoreDamagedError(what, where=where)
         before = save.sum
@@ -111,14 +109,15 @@ def read_saves(
 
 def _rows(connection: Connection, row: RunRow, first: int, last: int, *, where: str) -> Iterator[Saved]:
     """The rows as they are, read as they are asked for: a long run is never in memory twice."""
-    found = connection.execute(
-        "SELECT number, status, entries, CAST(data AS BLOB), sum FROM lovia_saves "
-        "WHERE log = ? AND number BETWEEN ? AND ? ORDER BY number",
-        (row.log, first, last),
-    )
     try:
-        for values in found:
-            yield Saved(*values)
+        for piece in pieces(connection, row.run_id, row.log, where=where):
+            found = connection.execute(
+                "SELECT number, status, entries, CAST(data AS BLOB), sets, sum FROM lovia_saves "
+                "WHERE log = ? AND number BETWEEN ? AND ? ORDER BY number",
+                (piece.log, max(first, piece.first), min(last, piece.last)),
+            )
+            for values in found:
+                yield Saved(piece.run_id, *values)
     except connection.OperationalError as error:
         if getattr(error, "sqlite_errorcode", None) is not None:
             raise

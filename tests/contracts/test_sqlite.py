@@ -8,6 +8,7 @@ import pytest
 
 from stores.conformance import (
     CheckpointerContract,
+    ForkContract,
     HistoryContract,
     KeptHistoriesContract,
     LeaseContract,
@@ -45,6 +46,7 @@ class CheckpointerSuite(
     RunIndexContract,
     HistoryContract,
     KeptHistoriesContract,
+    ForkContract,
 ):
     wal = False
 
