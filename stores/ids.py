@@ -5,10 +5,8 @@ Every store asks `check_id` before it does anything.
 
 from __future__ import annotations
 
-from secrets import randbits
 from shlex import quote
 from time import time_ns
-from uuid import UUID
 
 from stores.errors import UserError
 
@@ -50,5 +48,8 @@ def _is_refused(char: str) -> bool:
 
 def new_id() -> str:
     """A fresh id: a UUID of version 7, so that ids sort by the millisecond they were made in."""
+    from secrets import randbits  # they load hashes and more, for a command that makes no id
+    from uuid import UUID
+
     millis = time_ns() // 1_000_000
     return str(UUID(int=millis << 80 | 7 << 76 | randbits(12) << 64 | 2 << 62 | randbits(62)))

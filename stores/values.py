@@ -29,12 +29,10 @@ from __future__ import annotations
 
 import base64
 import datetime
-import decimal
 import json
 import math
 import numbers
 import re
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -46,8 +44,7 @@ from stores.errors import UserError
 MAX_DEPTH = 200
 MAX_ITEMS = 1_000_000
 
-_TEXT_TYPES = (decimal.Decimal, uuid.UUID, PurePath)
-_TEXT_MODULES = frozenset({"fractions", "ipaddress", "zoneinfo", "pydantic", "pydantic_core"})
+_TEXT_MODULES = frozenset({"decimal", "fractions", "uuid", "ipaddress", "zoneinfo", "pydantic", "pydantic_core"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -204,7 +201,7 @@ def _rare_scalar(value: object) -> JSON:
         return _duration(value)
     if isinstance(value, BaseException):
         return _exception_text(value)
-    if isinstance(value, _TEXT_TYPES) or _is_text_module(type(value)):
+    if isinstance(value, PurePath) or _is_text_module(type(value)):
         return clean_text(str(value))
     if isinstance(value, numbers.Integral):
         return _integer(int(value))
@@ -223,7 +220,9 @@ def _is_text_module(cls: type) -> bool:
 def _integer(number: int) -> int | str:
     if -(2**63) <= number < 2**64:
         return int(number)
-    return format(decimal.Decimal(number), "f")  # str() refuses more than 4300 digits
+    from decimal import Decimal
+
+    return format(Decimal(number), "f")  # str() refuses more than 4300 digits
 
 
 def _float(number: float) -> float | str:

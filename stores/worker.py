@@ -1,8 +1,12 @@
-"""The thread that does a store's blocking work, so that a flush never stops the event loop."""
+"""The thread that does a store's blocking work, so that a flush never stops the event loop.
+
+Where no event loop runs there is none to stop: the work is done right there, and a command that only looks into a
+store pays neither for a loop nor for a thread. So asyncio is imported by those who have it already.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import threading
 import time
 import weakref
@@ -10,7 +14,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,8 +27,30 @@ SHORT_SECONDS = 0.005
 """How long an event loop may be held up by one save: about what a garbage collection takes."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that we are called in, if any."""
+    if "asyncio" not in sys.modules:
+        return None
+    from asyncio import get_running_loop
+
+    try:
+        return get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def pause(seconds: float) -> None:
+    """Let the others of the event loop go on for so long, or nobody."""
+    if running_loop() is None:
+        time.sleep(seconds)  # noqa: ASYNC251 - there is no loop that this could hold up
+    else:
+        from asyncio import sleep
+
+        await sleep(seconds)
+
+
 class Worker:
-    """One thread a store, started with the first call and ended with the store."""
+    """One thread a store, started with the first call from an event loop and ended with the store."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job | None] | None = None
@@ -31,12 +60,17 @@ class Worker:
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
-        job = _Job(partial(function, *args, **kwargs), asyncio.get_running_loop())
+        loop = running_loop()
+        if loop is None:
+            return function(*args, **kwargs)
+        from asyncio import CancelledError
+
+        job = _Job(partial(function, *args, **kwargs), loop)
         self._waiting += 1
         try:
             self._queue().put(job)
             result: R = await job.answer
-        except asyncio.CancelledError:
+        except CancelledError:
             await job.ended()
             raise
         finally:

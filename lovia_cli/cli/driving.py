@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,20 +13,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 def drive(work: Coroutine[Any, Any, T]) -> T:
     """Run ``work`` in an event loop of its own.
 
     Not `asyncio.run`: at its end it joins the loop's threads, and one of them may hang for ever.
     """
+    import asyncio
+
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)
     finally:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+def drive_stores(work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` that awaits nothing but stores: they need no event loop, and asyncio is a second start of Python."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    work.close()
+    raise RuntimeError("this waits for more than a store, and needs an event loop")
 
 
 @contextmanager
@@ -38,8 +47,12 @@ def signals_stop(stop: StopSwitch) -> Iterator[None]:
     A SIGHUP that was ignored stays ignored (nohup). The handlers are the interpreter's and not the loop's, so
     that they work even while a tool holds the loop.
     """
+    import asyncio
+    import signal
+
     from lovia_cli.errors import SignalReceived
 
+    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     loop = asyncio.get_running_loop()
     seen: list[int] = []
 
@@ -49,8 +62,8 @@ def signals_stop(stop: StopSwitch) -> Iterator[None]:
             _leave_at_once()
         loop.call_soon_threadsafe(stop.stop, SignalReceived(number, signal.Signals(number).name))
 
-    before = {number: signal.getsignal(number) for number in _STOPPING}
-    for number in _STOPPING:
+    before = {number: signal.getsignal(number) for number in stopping}
+    for number in stopping:
         if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
             signal.signal(number, received)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.filters import STATUSES, since_given, status_given
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
@@ -51,7 +51,7 @@ def history(
     if name is not None or last:
         name = named(name, last)
     stores = open_stores(call.settings.store)
-    return drive(_of(stores, name, wanted) if name is not None or last else _overview(stores, wanted))
+    return drive_stores(_of(stores, name, wanted) if name is not None or last else _overview(stores, wanted))
 
 
 COMMAND = history

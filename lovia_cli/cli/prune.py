@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.durations import seconds_given
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
@@ -39,7 +39,7 @@ def prune(
         what = f"runs that are {status} are unfinished, and never pruned" if unfinished else f"no status {status!r}"
         hint = "end one with lovia runs finalize RUN, or delete it with lovia rm RUN" if unfinished else None
         raise UserError(what, where="--status", hint=hint or "use one of: " + ", ".join(STATUSES))
-    return drive(_prune(call, time.time() - age, status, dry_run=dry_run, yes=yes))
+    return drive_stores(_prune(call, time.time() - age, status, dry_run=dry_run, yes=yes))
 
 
 COMMAND = prune

@@ -7,7 +7,7 @@ from typing import Annotated
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, run_words
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
@@ -44,7 +44,9 @@ def rewind(
         if number is not None:
             check_count(option, number)
     wish = _Wish(keep_entries, keep_runs)
-    return drive(_rewind(call, named(name, last, "session"), wish, keep_history=keep_history, dry_run=dry_run, yes=yes))
+    return drive_stores(
+        _rewind(call, named(name, last, "session"), wish, keep_history=keep_history, dry_run=dry_run, yes=yes)
+    )
 
 
 COMMAND = rewind

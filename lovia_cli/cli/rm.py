@@ -7,7 +7,7 @@ from typing import Annotated
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, run_words
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
@@ -32,7 +32,7 @@ def rm(
     A finished run that is part of a session stays there: it is its checkpoint and history that go. A run that is
     being executed is refused.
     """
-    return drive(_rm(call, named(name, last), keep_history=keep_history, yes=yes))
+    return drive_stores(_rm(call, named(name, last), keep_history=keep_history, yes=yes))
 
 
 COMMAND = rm

@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Item, Transcript
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
@@ -36,7 +36,7 @@ def show(
 ) -> Answer:
     """Print the transcript: a run step by step, a session with its entries numbered from 1."""
     stores = open_stores(call.settings.store)
-    return drive(_show(stores, named(name, last), step, one, raw))
+    return drive_stores(_show(stores, named(name, last), step, one, raw))
 
 
 COMMAND = show

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
@@ -36,7 +36,7 @@ def trim(
     """
     check_count("--keep-chars", keep_chars)
     check_count("--keep-runs", keep_runs)
-    return drive(
+    return drive_stores(
         _trim(
             call, named(name, last, "session"), keep_chars, keep_runs, archived=not no_archive, dry_run=dry_run, yes=yes
         )

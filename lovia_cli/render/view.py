@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import TYPE_CHECKING
 
 from lovia_cli.cli.answers import RunAnswer
@@ -74,6 +73,8 @@ class View:
 
     def _debug(self, error: BaseException | None) -> None:
         if error is not None and self._settings.debug:
+            from traceback import format_exception
+
             from lovia_cli.cli.secrets import hidden
 
-            self._streams.err.text(safe(hidden("".join(traceback.format_exception(error)))))
+            self._streams.err.text(safe(hidden("".join(format_exception(error)))))

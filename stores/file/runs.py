@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -25,6 +25,7 @@ from stores.file.survey import look_into, lost_data, lost_ref
 from stores.ids import check_id
 from stores.protocols import RunLease
 from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
+from stores.worker import pause
 
 _PAUSE = 0.02
 
@@ -48,13 +49,12 @@ class FileCheckpointer:
     async def _take(self, run_id: str) -> RunLock:
         """The run's lock. A reader may hold it for an instant, so a starter does not give up at once."""
         lock = RunLock(self._root, run_id)
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + START_PATIENCE
+        deadline = time.monotonic() + START_PATIENCE
         try:
             while not await self._call(lock.try_take):
-                if clock() > deadline:
+                if time.monotonic() > deadline:
                     raise await self._call(lock.refusal)
-                await asyncio.sleep(_PAUSE)
+                await pause(_PAUSE)
         except BaseException:  # a cancelled caller may have got it and not know
             await self._call(lock.release)
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -47,6 +47,7 @@ from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.surgery import check_count, entries_checksum
 from stores.values import plain
+from stores.worker import pause
 
 _PAUSE = 0.02
 
@@ -60,13 +61,12 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
             return lock.try_take()
 
     lock = lock_of(root.part(*SESSIONS), name_of(session_id))
-    clock = asyncio.get_running_loop().time
-    deadline = clock() + SESSION_PATIENCE
+    deadline = time.monotonic() + SESSION_PATIENCE
     try:
         while not await root.worker.call(take):
-            if clock() > deadline:
+            if time.monotonic() > deadline:
                 raise busy_session(session_id)
-            await asyncio.sleep(_PAUSE)
+            await pause(_PAUSE)
         yield
     finally:  # also for a caller that was cancelled while it got the lock
         await root.worker.call(lock.release)
