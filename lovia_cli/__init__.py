@@ -115,11 +115,11 @@ _FACE = {
     "lovia_cli.engine.preview": "Preview",
     "lovia_cli.engine.runner": "Runner",
     "lovia_cli.errors": """
-        AgentDriftError AgentFileError CallNotFoundError CancelRequested CheckpointNotFoundError ConflictError CredentialsError GuardrailTripped HookError
-        InvalidOutputError LimitReached LoviaError OutputNotStoredError ProviderError ResumeToolMissingError
-        RunExistsError RunLockedError RunNotFoundError ScriptError SegmentDiffersError SessionNotFoundError
-        SignalReceived Stopped StoreBusyError StoreDamagedError StoreError StoreVersionError StoreWriteError TimedOut
-        UserError""",
+        AgentDriftError AgentFileError CallNotFoundError CancelRequested CheckpointNotFoundError ConflictError
+        CredentialsError GuardrailTripped HookError InvalidOutputError LimitReached LoviaError OutputNotStoredError
+        ProviderError ResumeToolMissingError RunExistsError RunLockedError RunNotFoundError ScriptError
+        SegmentDiffersError SessionNotFoundError SignalReceived Stopped StoreBusyError StoreDamagedError StoreError
+        StoreVersionError StoreWriteError TimedOut UserError""",
     "lovia_cli.hooks": "AgentHooks Guardrail RunContext",
     "lovia_cli.models.anthropic": "AnthropicModel",
     "lovia_cli.models.base": "Model ModelRequest ModelResponse ReasoningDelta TextDelta ToolSpec",
