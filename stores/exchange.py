@@ -159,7 +159,9 @@ def _entries(rows: Any, name: str, places: dict[int, int]) -> list[Entry]:
     if not isinstance(rows, list):
         raise refuse("its entries are no list", name)
     wheres = (_at(name, places, id(row)) if places else f"{name}, entry {n}" for n, row in enumerate(rows, 1))
-    entries = [entry_of(row, where) for row, where in zip(rows, wheres, strict=True)]
+    entries = [
+        entry_of(dict(row) if isinstance(row, dict) else row, where) for row, where in zip(rows, wheres, strict=True)
+    ]
     check_transcript(entries, name)
     return entries
 

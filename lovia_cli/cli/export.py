@@ -27,12 +27,15 @@ def export(
     format: Annotated[
         str, Option("--format", metavar="|".join(FORMATS), help="scripted is a model that plays the run again.")
     ] = "jsonl",
-    redact: Annotated[bool, Option("--redact", help="Without secrets that are known or look like keys.")] = False,
+    redact: Annotated[
+        bool, Option("--redact", help="Also without what the agent file's variables hold, and what looks like a key.")
+    ] = False,
 ) -> Answer:
     """Print a run, or a session with its finished runs, to be kept in a file.
 
     jsonl and json are for lovia import, md and html for people. scripted is a script for the scripted model: with it
-    and the same tools, lovia run plays the recorded run again, offline.
+    and the same tools, lovia run plays the recorded run again, offline. What a variable of the environment holds that
+    is named like a secret is never printed.
     """
     if format not in FORMATS:
         raise UserError(f"unknown format {format!r}", where="--format", hint="use one of: " + ", ".join(FORMATS))
@@ -46,9 +49,8 @@ async def _export(call: Call, name: str | None, format: str, redact: bool) -> An
     stores = open_stores(call.settings.store)
     record = await _record(call, stores, name)
     document = document_of(record)
-    if redact:
-        document = _redacted(call, record, document)
-        record = record_of(document, "the redacted export")
+    if (redacted := _redacted(call, record, document, redact)) is not None:
+        document, record = redacted, record_of(redacted, "the redacted export")
     if format == "scripted":
         return await _scripted(call, stores, record)
     return _ANSWERS[format](record, document)
@@ -68,13 +70,18 @@ async def _record(call: Call, stores: Stores, name: str | None) -> Exported:
     return snapshot
 
 
-def _redacted(call: Call, record: Exported, document: dict[str, Any]) -> dict[str, Any]:
+def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bool) -> dict[str, Any] | None:
+    """The document without secrets; None when there is none in it."""
     from lovia_cli.cli.redacting import Redactor, known_secrets
 
-    known, unread = known_secrets(_agent_files(record))
+    known, unread = known_secrets(_agent_files(record) if redact else ())
     for file in unread:
         call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
-    redacted: dict[str, Any] = Redactor(known).json(document)
+    redactor = Redactor(known, shapes=redact)
+    redacted: dict[str, Any] = redactor.json(document)
+    if not redactor.count:
+        return None
+    call.note(f"{redactor.count} secret{'' if redactor.count == 1 else 's'} left out")
     return redacted
 
 

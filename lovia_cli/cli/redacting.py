@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,9 +39,14 @@ _SHAPES = re.compile(
 
 
 class Redactor:
-    """Replaces secrets in text and JSON. ``known`` are values by the name that is shown in their place."""
+    """Replaces secrets in text and JSON, and counts them.
 
-    def __init__(self, known: Mapping[str, str]) -> None:
+    ``known`` are values by the name that is shown in their place; ``shapes`` also takes what only looks like a key.
+    """
+
+    def __init__(self, known: Mapping[str, str], *, shapes: bool) -> None:
+        self.count = 0
+        self._shapes = shapes
         forms = {form: f"[{name}]" for name, value in known.items() for form in _forms(value)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._forms = forms
@@ -50,8 +55,12 @@ class Redactor:
     def text(self, text: str) -> str:
         """``text`` without what is known or looks like a key."""
         if self._known is not None:
-            text = self._known.sub(lambda found: self._forms[found[0]], text)
-        return _SHAPES.sub(HIDDEN, text)
+            text, count = self._known.subn(lambda found: self._forms[found[0]], text)
+            self.count += count
+        if self._shapes:
+            text, count = _SHAPES.subn(HIDDEN, text)
+            self.count += count
+        return text
 
     def json(self, value: Any) -> Any:
         """A copy of a JSON value with every text in it, keys too, passed through `text`."""
@@ -67,12 +76,12 @@ def _forms(value: str) -> set[str]:
     return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="")}
 
 
-def known_secrets(agent_files: set[str], environ: Mapping[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
-    """The values, by name, of variables that are named like secrets or that an agent file names.
+def known_secrets(agent_files: Iterable[str] = ()) -> tuple[dict[str, str], list[str]]:
+    """The values, by name, of variables that are named like secrets or that one of these agent files names.
 
     The second is what could not be looked at: files that are gone, or that cannot be read any more.
     """
-    environ = os.environ if environ is None else environ
+    environ = os.environ
     known, unread = secret_variables(environ), []
     for file in sorted(agent_files):
         from lovia_cli.agentfile import load_agent_file

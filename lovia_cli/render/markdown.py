@@ -49,7 +49,7 @@ def _fenced(block: Block) -> Iterator[str]:
     longest = max((len(run) for run in re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield fence
-    yield block.text
+    yield block.text.removesuffix("\n")
     yield fence
 
 

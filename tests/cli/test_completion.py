@@ -85,7 +85,7 @@ def options_of(command: Any) -> dict[str, bool]:
         (["validate", "-o", "g"], ["github"]),
         (["validate", "a.yaml", ""], "files"),
         (["init", "--template", ""], ["basic", "tools"]),
-        (["schema", ""], ["agent", "events", "run"]),
+        (["schema", ""], ["agent", "events", "run", "comparison", "replay"]),
         (["schema", "agent", ""], []),
         (["runs", ""], ["finalize"]),
         (["runs", "finalize", "in"], ["in-u1"]),
