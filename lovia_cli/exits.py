@@ -33,7 +33,7 @@ class Exit(IntEnum):
     APPROVAL = 8
     """The run waits for an approval."""
     DIFFERS = 9
-    """The agent has changed, and drift is an error."""
+    """Two runs differ, or an agent and what was recorded of it."""
     STORE = 10
     """The store is damaged, cannot be written, or is of a newer lovia."""
     HUP = 129

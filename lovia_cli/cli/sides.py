@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from lovia_cli.cli.ids import Meant, run_meant
+from lovia_cli.cli.ids import Meant, kept_history, run_meant, split
 from lovia_cli.cli.show import PartNotFoundError
 from lovia_cli.comparing import Fork, Trajectory
 from lovia_cli.comparing.patches import patch_between
@@ -28,18 +28,17 @@ async def sides_meant(stores: Stores, a: str | None, b: str | None) -> tuple[Tra
     other = await side_meant(stores, b)
     if other.fork is None:
         raise UserError(f"run {other.name!r} is no fork: with what is it to be compared?", hint="name two runs")
-    source = await _run(stores, await _source(stores, other.fork.source))
+    source = await _source(stores, other.fork.source)
     return (source if other.upto is None else await _cut(stores, source, other.upto)), other
 
 
-async def _source(stores: Stores, run_id: str) -> Meant:
-    """A fork's source is a run whatever its id looks like."""
-    try:
-        return await run_meant(stores, f"run:{run_id}")
-    except RunNotFoundError as error:
-        raise RunNotFoundError(
-            f"the run {run_id!r} that it was forked from is gone", where=str(stores.location), hint="name two runs"
-        ) from error
+async def _source(stores: Stores, run_id: str) -> Trajectory:
+    """A fork's source is a run, whatever its id looks like."""
+    found = await _whole(stores, f"run:{run_id}")
+    if isinstance(found, Trajectory):
+        return found
+    what = f"the run {run_id!r} that it was forked from is gone"
+    raise RunNotFoundError(what, where=str(stores.location), hint="name two runs") from found
 
 
 async def side_meant(stores: Stores, given: str | None) -> Trajectory:
@@ -59,15 +58,19 @@ async def _whole(stores: Stores, given: str | None) -> Trajectory | UserError:
     try:
         return await _run(stores, await run_meant(stores, given))
     except (RunNotFoundError, SessionNotFoundError) as error:
-        if given is not None and (file := Path(given)).is_file():
-            return _exported(file)
-        return error
+        if given is None:
+            return error
+        if deleted := await kept_history(stores, split(given)[1]):
+            return await _run(stores, Meant.of(deleted))
+        return _exported(Path(given)) or error
 
 
-def _exported(file: Path) -> Trajectory:
-    """The run that a file has, which `lovia export` wrote; of a session its last."""
+def _exported(file: Path) -> Trajectory | None:
+    """The run that a file has, which `lovia export` wrote; of a session its last. None where there is no file."""
     from stores.exchange import SessionRecord, read_export
 
+    if not file.is_file():
+        return None
     try:
         record = read_export(file.read_bytes(), str(file))
     except OSError as error:
@@ -87,13 +90,16 @@ async def _run(stores: Stores, meant: Meant) -> Trajectory:
 
 
 async def _snapshot(stores: Stores, meant: Meant) -> RunSnapshot:
-    """The run as it is stored; of one whose checkpoint is gone, as its session has it."""
+    """The run as it is stored; of one whose checkpoint is gone, as its session or its kept history has it."""
     if snapshot := await stores.runs.load(meant.run_id):
         return snapshot
     if meant.session_id is not None:
         for segment in await stores.sessions.segments(meant.session_id):
             if segment.run_id == meant.run_id:
                 return snapshot_of_segment(segment, meant.session_id)
+    for newest in await stores.runs.history(meant.run_id, limit=1):
+        if snapshot := await stores.runs.snapshot(meant.run_id, newest.number):
+            return snapshot
     raise StoreDamagedError(f"run {meant.run_id!r} cannot be read", where=str(stores.location))
 
 

@@ -117,6 +117,30 @@ def test_h4_an_exported_file_is_a_run(trips: Lovia) -> None:
     assert "agent.yaml" in ran.err
 
 
+def test_h4_a_fork_alone_is_compared_with_what_it_was_forked_from(lovia: Lovia) -> None:
+    recorded(lovia, "trip", call("look", {"city": "Lisbon"}), {"text": "ok"})
+    lovia("fork", "trip", "--from-step", "1", "--tool-result", '1.1="rain"', "--run")
+    ran = lovia("compare", "--last", "--exit-code")
+    assert (ran.code, ran.out.splitlines()[:4]) == (
+        9,
+        [
+            "A trip: 2 steps, 1 tool call, 22 tokens, completed (stop)",
+            "B trip.fork-1: 2 steps, 1 tool call, 22 tokens, completed (stop)",
+            "  forked from trip at step 1",
+            '  patched: result of 1.1 look: "done\\n" -> "rain"',
+        ],
+    )
+    told = lovia("compare", "trip.fork-1@1", "--json").json
+    assert ([told[side]["name"] for side in "ab"], told["diverged_at"]) == (["trip@1", "trip.fork-1@1"], 1)
+    assert misfits("comparison", told) == []
+    assert told["b"]["forked_from"]["patch"][0]["now"] == "rain"
+    lovia("rm", "trip", "--keep-history", "-y")
+    assert lovia("compare", "trip.fork-1", "--json").json["diverged_at"] == 1
+    lovia("rm", "trip", "-y")
+    gone = lovia("compare", "trip.fork-1")
+    assert (gone.code, "the run 'trip' that it was forked from is gone" in gone.err) == (5, True)
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
