@@ -24,7 +24,7 @@ from lovia_cli.errors import RunLockedError, UserError
 from stores.entries import InputEntry
 from stores.errors import StoreError
 from stores.ids import new_id
-from stores.protocols import Checkpointer, RunIndex, RunLease
+from stores.protocols import Checkpointer, RunIndex, RunLease, SessionFork
 from stores.records import RunInfo, RunSnapshot, Status, head_to_json
 
 
@@ -80,7 +80,7 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
         raise
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
-    await conversation.begin_fork(run_id, stored.head.parent if stored else None)
+    await _begin_fork(order, checkpoint.store, session_id)
     segment = await conversation.segment(run_id)
     decisions.refuse_truncated(run_id, session_id, segment)
     decisions.refuse_lost_restart(run_id, segment, checkpoint.if_run_exists)
@@ -154,6 +154,7 @@ def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease | None, convers
 async def _by_session(
     order: RunOrder, store: Checkpointer, index: RunIndex, session_id: str, held: AsyncExitStack
 ) -> Found:
+    await _begin_fork(order, store, session_id)
     async with index.open_runs(session_id) as runs:
         if done := to_heal(runs):
             return Heal(done)
@@ -178,7 +179,6 @@ async def _take_up(order: RunOrder, stored: RunSnapshot, lease: RunLease) -> Ope
     """The session's unfinished run goes on, with new input queued unless it is a retry (K2)."""
     decisions.refuse_other_agent(order, stored)
     conversation = Conversation(order.session, order.session_id)
-    await conversation.begin_fork(stored.run_id, stored.head.parent)
     await conversation.load()
     given = new_inputs(order.input, [*conversation.entries(), *stored.entries])
     inputs = decisions.steering(given, stored)
@@ -206,6 +206,16 @@ async def unfinished_run(store: Checkpointer, session_id: str | None) -> str | N
     return chosen.run_id if chosen else None
 
 
+async def _begin_fork(order: RunOrder, store: Checkpointer, session_id: str | None) -> None:
+    """Let a fork's own session begin, where a crash came in between: it has the id of its run (H3)."""
+    session = order.session
+    if session_id is None or session is None or not isinstance(store, RunIndex):
+        return
+    run = await store.info(session_id)
+    if run and run.parent and run.session_id == session_id and isinstance(session, SessionFork):
+        await session.confirm_fork(session_id)
+
+
 def to_heal(runs: list[RunInfo]) -> list[str]:
     """Completed runs that nobody executes and whose segment may be missing."""
     return [run.run_id for run in runs if run.status == Status.COMPLETED and run.owner is None and run.damage is None]
@@ -222,11 +232,10 @@ async def _beside(
     """A new run; in a session, begun under the session's lock, beside whatever is unfinished there (K6)."""
     if session_id is None or not isinstance(store, RunIndex):
         return await _create(order, run_id, lease or await held.enter_async_context(store.lease(run_id)), session_id)
+    await _begin_fork(order, store, session_id)
     async with store.open_runs(session_id) as runs:
         if done := [other for other in to_heal(runs) if other != run_id]:
             return Heal(done)
-        for run in runs:
-            await Conversation(order.session, session_id).begin_fork(run.run_id, run.parent)
         lease = lease or await held.enter_async_context(store.lease(run_id))
         opened = await _create(order, run_id, lease, session_id)
         opened.notices += decisions.beside(runs, run_id)

@@ -172,7 +172,8 @@ class FileSession:
             await self._call(prepare, self._root, session_id, new_id, upto)
 
     async def confirm_fork(self, new_id: str) -> None:
-        if await self._call(bare_fork, self._root, check_id(new_id, "session id")):
+        found = await self._call(bare_fork, self._root, check_id(new_id, "session id"))
+        if found and found.get("prepared"):
             async with session_lock(self._root, new_id):
                 await self._call(confirm, self._root, new_id)
 
