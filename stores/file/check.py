@@ -167,7 +167,6 @@ def _units(root: Root) -> Iterator[Unit]:
         keys, run_id = _keys_of(root, name, folders)
         named |= keys
         yield Unit(root.part("runs", file), _run(root, name, folders), _run_lock(root, run_id))
-    named |= {folder.base for folder in folders.values() if folder.base}
     for key, folder in folders.items():
         if key not in named:
             yield Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))

@@ -9,9 +9,10 @@ from stores import codec
 from stores.entries import UnknownEntryError
 from stores.errors import StoreError, StoreVersionError
 from stores.file.chunks import Chunk, read_all
-from stores.file.disk import TEMP, remove_folder
+from stores.file.disk import TEMP
+from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
-from stores.file.names import chunk_name, chunk_number, is_key, name_of
+from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, name_of
 from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
@@ -49,7 +50,7 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
 
 def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
     def mend() -> None:
-        remove_folder(root.part("data", ref.key))
+        release(root, ref.key)
         with root.make_folder("runs") as runs:
             runs.unlink(f"{name_of(ref.run_id)}.json")
             runs.sync()
@@ -64,11 +65,16 @@ def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
         file = error.where or root.part("data", ref.key)
         if isinstance(error, (StoreVersionError, UnknownEntryError)):
             problems.append(Problem(file, error.message))
+        elif "/" in file and not file.startswith(root.part("data", ref.key)):
+            problems.append(_damaged_source(root, ref, file, error.message))
         else:
             problems.append(_damaged(root, ref, fresh, file, error.message))
+    problems += _problems_of_marks(root, ref)
     dropped = ref.fields.get("drop")
     with root.open_folder("data", ref.key) as folder:
         for name in folder.names() if folder else ():
+            if name == FORKS:
+                continue
             if name.endswith(TEMP):
                 what = "an unfinished write of a process that was killed"
                 mend = partial(_remove, root, "data", ref.key, name)
@@ -77,10 +83,42 @@ def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
                 problems.append(Problem(root.part("data", ref.key, name), "not a file of this store; it is left alone"))
     if isinstance(dropped, str) and is_key(dropped) and dropped != ref.key:
         with root.open_folder("data", dropped) as old:
-            if old is not None:
+            if old is not None and not (DROPPED in old.names() and readers(root, dropped)):
                 what = "the data of a run that was begun anew"
-                problems.append(Problem(old.path, what, partial(remove_folder, old.path), is_leftover=True))
+                problems.append(Problem(old.path, what, partial(release, root, dropped), is_leftover=True))
     return problems
+
+
+def _problems_of_marks(root: Root, ref: Ref) -> list[Problem]:
+    """A fork has a mark in what it shares, and what is marked in its own data are forks that are there."""
+    problems = []
+    with root.open_folder("data", ref.key) as folder:
+        shared = shared_key(folder) if folder else None
+    file = root.part("data", shared or "", FORKS, f"{ref.key}.json")
+    if shared and os.path.isdir(root.part("data", shared)) and not os.path.lexists(file):
+        what = f"the mark of fork {ref.run_id!r}, which keeps what it shares, is missing"
+        problems.append(Problem(file, what, partial(mark, root, shared, ref)))
+    with root.open_folder("data", ref.key, FORKS) as marks:
+        gone = set(marks.records()) - set(readers(root, ref.key)) if marks else set()
+    for name in sorted(gone):
+        remove = partial(_remove, root, "data", ref.key, FORKS, f"{name}.json")
+        file = root.part("data", ref.key, FORKS, f"{name}.json")
+        problems.append(Problem(file, "the mark of a fork that is gone", remove, is_leftover=True))
+    return problems
+
+
+def _damaged_source(root: Root, ref: Ref, file: str, what: str) -> Problem:
+    """What a fork shares with its source is damaged: where the source is mended, so is the fork, as far as it goes."""
+    outlook = f"fork {ref.run_id!r} shares it; with --repair the fork would go aside as a whole"
+    mend = partial(_set_fork_aside, root, ref)
+    return Problem(file, f"{what}, which fork {ref.run_id!r} shares", mend, outlook=outlook)
+
+
+def _set_fork_aside(root: Root, ref: Ref) -> str:
+    """Its own saves go on from what is lost. They stay readable in quarantine, one a line."""
+    set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
+    aside = set_aside(root, "data", ref.key) or "gone"
+    return f"fork {ref.run_id!r} cannot be kept without it: its data was {aside}, and its id is free"
 
 
 def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
@@ -91,7 +129,8 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
         for chunk in read_all(root, ref.run_id, ref.key, ref.tail):
             for record in chunk.records:
                 fresh.advance_by_record(record)
-            fresh.point_at(chunk.n, chunk.sum)
+            if chunk.document["key"] == ref.key:
+                fresh.point_at(chunk.n, chunk.sum)
             for record in chunk.records:
                 codec.decode_save(record, where=chunk.where, run_id=ref.run_id)
             last = chunk
@@ -158,9 +197,13 @@ def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
     """A data folder that no ref names."""
     file = root.part("data", folder.key)
     aside = partial(set_aside, root, "data", folder.key)
+    if folder.is_dropped:
+        what = "data of a run that is gone, kept for forks that are gone too"
+        is_read = bool(readers(root, folder.key))
+        return [] if is_read else [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
     if folder.chunks == 0:
         what = "a crash cut off a run before it began"
-        return [] if folder.is_young else [Problem(file, what, partial(remove_folder, file), is_leftover=True)]
+        return [] if folder.is_young else [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
     if folder.run_id is None:
         return [Problem(file, "data of an unknown run: no part of it can be read", aside)]
     if folder.saves > 1 and not _has_ref(root, folder.run_id):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,12 +13,24 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreVersionError
 from stores.file.disk import TEMP, Folder
 from stores.file.markers import read_marker
-from stores.file.names import name_of, parse_segment_name, segment_name
+from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
 from stores.file.quarantine import Problem, moved, set_aside
+from stores.file.readers import marks, place_mark
 from stores.file.refs import read_ref
 from stores.file.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, Place, documents, fresh_session, newest_places, parse_session, read_log
+from stores.file.segments import (
+    SESSION,
+    Log,
+    Place,
+    base_parts,
+    documents,
+    fresh_session,
+    newest_places,
+    parse_session,
+    read_log,
+    session_folder,
+)
 
 
 def problems_of_session(root: Root, name: str) -> list[Problem]:
@@ -26,9 +40,11 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             return []
         names = folder.names()
         places = sorted(Place(*found, folder.path) for entry in names if (found := parse_segment_name(entry)))
-        strange = [entry for entry in names if entry not in (SESSION, "open") and not parse_segment_name(entry)]
+        own = (SESSION, "open", FORKS)
+        strange = [entry for entry in names if entry not in own and not parse_segment_name(entry)]
         problems = [Problem(folder.where(entry), "not a file of this store; it is left alone") for entry in strange]
         problems += _problems_of_markers(root, name)
+        problems += _problems_of_forks(root, folder, name)
         file = folder.where(SESSION)
         try:
             data = folder.read(SESSION)
@@ -55,6 +71,9 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     except (StoreVersionError, UnknownEntryError) as error:
         return [Problem(error.where or folder, error.message)]
     except StoreError as error:
+        if error.where and "/" in error.where and not error.where.startswith(folder):
+            what = f"{error.message}, which forked session {session_id!r} begins with"
+            return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
         return [_damaged(root, session_id, places, error)]
     for place in places:
         if place.epoch > log.fields["epoch"]:
@@ -151,6 +170,30 @@ def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, An
     name = segment_name(n, epoch, document["run"])
     folder.write(name, lines.bytes(), by=temps)
     log.count(name, len(entries), lines.sum, document.get("at"))
+
+
+def _problems_of_forks(root: Root, folder: Folder, name: str) -> list[Problem]:
+    """Marks of forks that are gone; the session itself, when it is a fork whose own marks are missing."""
+    problems = []
+    for file, part in marks(folder).items():
+        if part is None:
+            where, remove = folder.where(f"{FORKS}/{file}"), partial(_unmark, root, name, file)
+            problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
+    with suppress(StoreError):
+        data = folder.read(SESSION)
+        fields = parse_session(data, folder.where(SESSION)) if data else {}
+        for part in base_parts(fields.get("base")):
+            where = root.part(*session_folder(part["session"]), FORKS, f"{name}.json")
+            if not os.path.lexists(where):
+                what = f"the mark of forked session {fields['id']!r}, which keeps what it begins with, is missing"
+                problems.append(Problem(where, what, partial(place_mark, root, fields["id"], part)))
+    return problems
+
+
+def _unmark(root: Root, name: str, file: str) -> None:
+    with root.make_folder("sessions", name, FORKS) as found:
+        found.unlink(file)
+        found.sync()
 
 
 def _problems_of_markers(root: Root, name: str) -> list[Problem]:

@@ -14,7 +14,8 @@ from stores import codec
 from stores.errors import StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, name_of, parse_segment_name
-from stores.file.segments import SESSION, Place, base_parts, newest_places, parse_session
+from stores.file.root import Root
+from stores.file.segments import SESSION, Place, base_parts, newest_places, parse_session, session_folder
 
 Part = dict[str, Any]
 """What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""
@@ -40,6 +41,13 @@ def marks(folder: Folder) -> dict[str, Part | None]:
         return {}
     with found:
         return {f"{name}.json": _part(folder, found, name) for name in found.records()}
+
+
+def place_mark(root: Root, fork_id: str, part: Part) -> None:
+    """Say durably that the forked session reads that part of another one."""
+    with root.make_folder(*session_folder(part["session"]), FORKS) as found:
+        mark = {"kind": "reader", "id": fork_id, "epoch": part["epoch"], "count": part["count"]}
+        found.write(f"{name_of(fork_id)}.json", codec.encode(mark))
 
 
 def _part(folder: Folder, found: Folder, name: str) -> Part | None:

@@ -19,7 +19,7 @@ from stores.errors import RunExistsError
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
 from stores.file.names import FORKS, name_of, parse_segment_name
-from stores.file.readers import marks
+from stores.file.readers import marks, place_mark
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
@@ -58,9 +58,7 @@ def prepare(root: Root, session_id: str, new_id: str, upto: str) -> None:
     epoch = read_log(root, new_id).fields["epoch"]
     fields = fresh_session(new_id) | {"epoch": epoch, "entries": base["entries"], "base": base, "prepared": True}
     for part in base_parts(base):
-        with root.make_folder(*session_folder(part["session"]), FORKS) as folder:
-            mark = {"kind": "reader", "id": new_id, "epoch": part["epoch"], "count": part["count"]}
-            folder.write(f"{name_of(new_id)}.json", codec.encode(mark))
+        place_mark(root, new_id, part)
     _write(root, new_id, fields)
 
 
