@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from lovia_cli.cli.agents import Saved
 from lovia_cli.cli.answers import Answer, Document
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
@@ -39,7 +39,7 @@ def export(
     """
     if format not in FORMATS:
         raise UserError(f"unknown format {format!r}", where="--format", hint="use one of: " + ", ".join(FORMATS))
-    return drive(_export(call, named(name, last), format, redact))
+    return drive_stores(_export(call, named(name, last), format, redact))
 
 
 COMMAND = export

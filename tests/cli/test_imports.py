@@ -46,6 +46,12 @@ TABLE = [
     (RUNS, ["run", "agent.yaml", "go"]),
     (RUNS, ["run", "agent.yaml", "go", "--json"]),
     (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
+    ({"filelock", "orjson", "asyncio"}, ["replay", "r1"]),
+    ({"orjson", "asyncio"} | {"pydantic", "ruamel"}, ["replay", "r1", "--agent", "agent.yaml"]),
+    ({"orjson"}, ["export", "r1"]),
+    ({"orjson"}, ["export", "u1", "--format", "html"]),
+    ({"orjson", "asyncio", "pydantic"}, ["export", "r1", "--format", "scripted"]),
+    ({"orjson", "asyncio"}, ["import", "agent.yaml"]),
 ]
 
 
