@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import stores.conformance
 from lovia_cli import Agent, Runner, ScriptedModel
 from stores.conformance import (
     CheckpointerContract,
@@ -24,6 +25,7 @@ from stores.conformance import (
     contracts_for,
 )
 from stores.file import FileCheckpointer, FileResultStore, FileSession
+from stores.memory import InMemoryCheckpointer, InMemoryResultStore, InMemorySession
 from tests.architecture import ROOT
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -72,8 +74,17 @@ def test_a_store_is_held_to_what_it_can_do() -> None:
     assert contracts_for(NotebookSession) == (SessionContract,)
     assert contracts_for(NotebookSession, shared=True) == (SessionContract, SharedSessionContract)
     assert contracts_for(FileResultStore) == (ResultStoreContract,)
-    assert contracts_for(FileSession) == (SessionContract, SessionIndexContract, RewindContract, TrimContract)
-    assert contracts_for(FileCheckpointer, shared=True) == (
-        *(CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract),
-        SharedCheckpointerContract,
-    )
+    assert {SessionContract, SessionIndexContract, RewindContract, TrimContract} <= set(contracts_for(FileSession))
+    runs = {CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract}
+    assert runs <= set(contracts_for(FileCheckpointer))
+    assert set(contracts_for(FileCheckpointer, shared=True)) - set(contracts_for(FileCheckpointer)) == {
+        SharedCheckpointerContract
+    }
+
+
+def test_every_contract_is_picked_for_a_store_that_has_it_all() -> None:
+    class Everything(InMemorySession, InMemoryCheckpointer, InMemoryResultStore):
+        """All that the memory stores can do."""
+
+    every = {getattr(stores.conformance, name) for name in stores.conformance.__all__ if name.endswith("Contract")}
+    assert every == set(contracts_for(Everything, shared=True))
