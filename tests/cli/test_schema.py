@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lovia_cli.agentfile.schema import json_schema
-from lovia_cli.cli.schema import KINDS
+from lovia_cli.cli.schema import FILES, KINDS, made_schema
 from lovia_cli.cli.shapes import events_schema, run_schema
 from lovia_cli.cli.shapes_comparison import comparison_schema
 from lovia_cli.yamlfile.fields import to_json
@@ -72,6 +73,12 @@ def test_it_prints_a_schema_for_people_and_for_scripts(lovia: Lovia, kind: str) 
         lovia.shell(f"lovia schema {kind} | jq -cj .").stdout
         == lovia.shell(f"lovia schema {kind} --json | jq -cj .").stdout
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_that_is_printed_holds_what_the_models_say(kind: str) -> None:
+    made = json.dumps(made_schema(kind), ensure_ascii=False, indent=2) + "\n"
+    assert (FILES / f"{kind}.json").read_text(encoding="utf-8") == made, "write it anew: python docs/write_schemas.py"
 
 
 def test_an_unknown_kind_is_a_usage_error(lovia: Lovia) -> None:
