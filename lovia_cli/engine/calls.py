@@ -17,7 +17,7 @@ from lovia_cli.engine.hooking import Hooking
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_tool
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.engine.stopping import unless_stopped
+from lovia_cli.engine.stopping import contained, unless_stopped
 from lovia_cli.errors import HookError, LimitReached, Stopped
 from lovia_cli.tools.arguments import parse_arguments
 from lovia_cli.tools.base import Tool, ToolContext, ToolError
@@ -199,7 +199,7 @@ class Calls:
         context = self._context(call)
         try:
             async with asyncio.timeout(tool.timeout) as scope:
-                return await _guarded(tool, arguments, context)
+                return await contained(lambda: tool.call(arguments, context), ToolError)
         except TimeoutError as error:
             if scope.expired():
                 raise ToolError(
@@ -223,19 +223,6 @@ class Calls:
             deps=self._order.deps,
             progress=lambda text: progress(text=text),
         )
-
-
-async def _guarded(tool: Tool, arguments: dict[str, Any], context: ToolContext) -> Any:
-    """Call the tool; what would end the task or the process, raised by the tool itself, is its failure (X13)."""
-    try:
-        return await tool.call(arguments, context)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise ToolError(f"CancelledError: {error}".rstrip(": ")) from error
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise ToolError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 _LOST = (

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.engine.stopping import unless_stopped
+from lovia_cli.engine.stopping import contained, unless_stopped
 from lovia_cli.errors import GuardrailTripped, HookError, Stopped
 from lovia_cli.hooks import RunContext
 from stores.entries import Entry, in_call_order
@@ -56,7 +56,7 @@ class Hooking:
             value = function(*given)
             return await value if inspect.isawaitable(value) else value
 
-        return await unless_stopped(self._order.stop, settled())
+        return await unless_stopped(self._order.stop, contained(settled, RuntimeError))
 
     def _context(self) -> RunContext:
         head = self._journal.head

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
@@ -31,6 +31,22 @@ async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
         waiter.cancel()
         await _abandon(task)
     raise waiter.result()
+
+
+async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) -> T:
+    """The result of code that is not ours. What would end the task or the process, raised by itself, is a ``failure``.
+
+    A cancellation from outside stays one (X13).
+    """
+    try:
+        return await call()
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise failure(f"CancelledError: {error}".rstrip(": ")) from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise failure(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 async def _abandon(task: asyncio.Future[Any]) -> None:

@@ -162,6 +162,15 @@ async def test_z2_a_stop_ends_a_hook_and_a_call_it_kept_from_running_is_no_stopp
     assert transcript(result.entries)[3:5] == ["ok:1.1 did a", "ok:1.2 did b"]
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
+async def test_x13_what_would_end_the_process_is_the_hooks_fault(error):
+    store = InMemoryCheckpointer()
+    bot = agent(TURNS, FakeTool(), hooks=Diary(raising("call a", error)))
+    result = await Runner.outcome(bot, "go", checkpoint=at(store, "r1"))
+    assert (result.status, result.error.code) == ("failed", "hook")
+    assert result.error.message.startswith(f"before_tool: RuntimeError: {type(error).__name__}")
+
+
 class Plain(AgentHooks):
     """Hooks need not be async."""
 
