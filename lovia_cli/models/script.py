@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, ValidationError, model_validator
 from pydantic.json_schema import WithJsonSchema
 
-from lovia_cli.errors import ScriptError
+from lovia_cli.errors import AgentFileError, ScriptError
 from lovia_cli.yamlfile.fields import (
     Boolean,
     Count,
@@ -205,7 +205,8 @@ def load_script(path: Path, *, shown_as: str | None = None) -> Script:
             return Script.model_validate(data)
         except ValidationError as error:
             if size > MAX_BYTES:
-                raise _problem(data, error) from error
+                problem = _problem(data, error)
+                raise AgentFileError(problem.message, where=shown_as or str(path), hint=problem.hint) from error
     return validate(Script, read_document(path, shown_as=shown_as))
 
 
