@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union
 
 from typing_extensions import TypedDict
 
-from lovia_cli.engine.events import EVENTS, Failure, RunFinished, RunStatus, Tokens
+from lovia_cli.engine.lines import EVENTS, Failure, RunFinished, RunStatus, Tokens
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from lovia_cli.cli.shapes import schema_of
-from lovia_cli.engine.events import RunStatus
+from lovia_cli.engine.lines import RunStatus
 
 
 class DifferenceObject(TypedDict):

@@ -1,31 +1,29 @@
-"""The engine's face: run an agent, end a run, stop a run."""
+"""The engine's face: run an agent, end a run, stop a run. Each method loads what it needs when it is called."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from lovia_cli.agent import Agent
-from lovia_cli.engine.events import Sink
-from lovia_cli.engine.execution import Execution
-from lovia_cli.engine.finalizing import finalize_run
-from lovia_cli.engine.forking import Forked, fork_run
-from lovia_cli.engine.inputs import Input
-from lovia_cli.engine.opening import unfinished_run
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.engine.patching import Patch
-from lovia_cli.engine.preview import Preview, preview
-from lovia_cli.engine.recording import recording_of
-from lovia_cli.engine.retracing import Retrace, retrace
 from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
 from stores.records import Owner, Status
 
-__all__ = ["CheckpointOptions", "Preview", "RunOptions", "RunResult", "Runner", "StopSwitch"]
+if TYPE_CHECKING:
+    from lovia_cli.engine.events import Sink
+    from lovia_cli.engine.forking import Forked
+    from lovia_cli.engine.inputs import Input
+    from lovia_cli.engine.patching import Patch
+    from lovia_cli.engine.preview import Preview
+    from lovia_cli.engine.retracing import Retrace
+
+__all__ = ["CheckpointOptions", "RunOptions", "RunResult", "Runner", "StopSwitch"]
 
 _CANCEL_POLL_SECONDS = 0.1
 
@@ -86,6 +84,8 @@ class Runner:
 
         What refuses the order before the run goes on is raised here too.
         """
+        from lovia_cli.engine.execution import Execution
+
         return await Execution(_order(agent, input, options)).go()
 
     @staticmethod
@@ -97,6 +97,8 @@ class Runner:
         None when nothing is left to do: the run is completed, or the session has no unfinished one. Raises as `run`
         does, and `RunNotFoundError` for a run id that is not stored.
         """
+        from lovia_cli.engine.opening import unfinished_run
+
         if run_id is None:
             run_id = await unfinished_run(checkpointer, options.get("session_id"))
         elif (stored := await checkpointer.load(run_id)) and stored.status == Status.COMPLETED:
@@ -112,6 +114,8 @@ class Runner:
 
         Nothing is written, no lease is taken, no model is asked, no tool runs.
         """
+        from lovia_cli.engine.preview import preview
+
         return await preview(_order(agent, input, options))
 
     @staticmethod
@@ -122,6 +126,8 @@ class Runner:
 
         Raises `RunNotFoundError`, and `ConflictError` for a run that is not completed.
         """
+        from lovia_cli.engine.execution import Execution
+
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         given["checkpoint"] = given.get("checkpoint") or CheckpointOptions(checkpointer, run_id, "resume_only")
         order = RunOrder(agent=Agent(name="", model=NoModel()), input=input, replay_only=True, **given)
@@ -141,6 +147,9 @@ class Runner:
         Nothing is written, no model is asked, no tool runs. ``session`` and ``session_id`` are for a run whose
         checkpoint is gone. Raises `RunNotFoundError`.
         """
+        from lovia_cli.engine.recording import recording_of
+        from lovia_cli.engine.retracing import retrace
+
         return retrace(agent, await recording_of(run_id, checkpointer, session, session_id))
 
     @staticmethod
@@ -162,6 +171,9 @@ class Runner:
         own id, which begins with what the source started from (H3). Raises `CheckpointNotFoundError`, which lists
         the steps kept, `RunNotFoundError`, `RunExistsError` for a ``new_id`` that is taken, and what a patch refuses.
         """
+        from lovia_cli.engine.forking import fork_run
+        from lovia_cli.engine.patching import Patch
+
         return await fork_run(
             run_id,
             from_step=from_step,
@@ -175,6 +187,8 @@ class Runner:
     @staticmethod
     async def finalize(run_id: str, *, checkpointer: Checkpointer, session: Session | None = None) -> RunResult:
         """End an unfinished run as it stands (S6): see `lovia_cli.engine.finalizing.finalize_run`."""
+        from lovia_cli.engine.finalizing import finalize_run
+
         return await finalize_run(run_id, checkpointer, session)
 
     @staticmethod
