@@ -20,7 +20,7 @@ class Scenario:
     ``recover`` are the commands any one of which must bring the run to its end. ``runs`` are the ids of the
     session's segments then; None: the ids are generated, and every run that was begun has its segment.
     ``steered`` is a text that the transcript of r1 must hold once. ``finish`` is how the last run ends. ``begun`` is
-    how often the run is begun from its start.
+    how often the run is begun from its start. ``forks``: f1 is a fork of r1 at step 1, made by the command or by then.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Scenario:
     steered: str | None = None
     finish: str = "stop"
     begun: int = 1
+    forks: bool = False
 
 
 _FRESH = f"lovia run {AGENT} go --session s --run-id r1 -o ndjson"
@@ -39,6 +40,9 @@ _KEYLESS = f"lovia run {AGENT} go --session s"
 _QUEUE = f"lovia run {AGENT} 'and then?' --session s -o ndjson"
 _FINALIZE = "lovia runs finalize r1"
 _RESTART = f"lovia run {AGENT} go --session s --run-id r1 --if-run-exists restart -o ndjson"
+_SOURCE = f"{EARLIER} && lovia run {AGENT} go --session s --run-id r1 -q"
+_FORK = "lovia fork r1 --from-step 1 --new-id f1"
+_ORPHAN = "lovia rm session:s -y"
 
 SCENARIOS = {
     scenario.name: scenario
@@ -50,5 +54,7 @@ SCENARIOS = {
         Scenario("queue", _QUEUE, (_QUEUE,), UNFINISHED, runs=None, steered="and then?"),
         Scenario("finalize", _FINALIZE, (_FINALIZE,), UNFINISHED, runs=("r0", "r1"), finish="finalized"),
         Scenario("restart", _RESTART, (_FRESH,), UNFINISHED, runs=("r0", "r1"), begun=2),
+        Scenario("fork", _FORK, (_FORK,), _SOURCE, forks=True),
+        Scenario("orphan", _ORPHAN, (_ORPHAN,), f"{_SOURCE} && {_FORK}", forks=True),
     )
 }

@@ -16,8 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scenarios import SCENARIOS, Scenario
+from scenarios import AGENT, SCENARIOS, Scenario
 from witness import Said, Seen, cli, cli_json
+
+from stores.entries import entry_to_json
 
 CRASHES = int(os.environ.get("CRASH_COUNT", "1"))
 
@@ -29,7 +31,8 @@ def main(argv: list[str]) -> int:
         Path(argv[2]).write_text(json.dumps(Seen.look().transcripts), encoding="utf-8")
         return 0
     try:
-        verify(scenario, json.loads(Path(os.environ["SWEEP_EXPECTED"]).read_text(encoding="utf-8")))
+        expected = json.loads(Path(os.environ["SWEEP_EXPECTED"]).read_text(encoding="utf-8"))
+        verify_fork(scenario, expected) if scenario.forks else verify(scenario, expected)
     except AssertionError as wrong:
         print(f"{scenario.name}: {wrong}")
         return 1
@@ -46,6 +49,36 @@ def verify(scenario: Scenario, expected: list[Any]) -> None:
     check_once(scenario, before, after)
     check_end(scenario, before, after, expected)
     check_clean()
+
+
+def verify_fork(scenario: Scenario, expected: list[Any]) -> None:
+    """There is no fork or a whole one, and its source is as it was, or gone; going on leads to the same end."""
+    cli_json("history")
+    before = Seen.look()
+    made = "f1" in before.runs
+    assert made or scenario.name == "fork", "the fork is gone with its source"
+    assert scenario.name == "orphan" or before.transcripts == expected, "the source has changed"
+    if made:
+        steps = [entry.step for entry in before.runs["f1"].entries]
+        assert (before.runs["f1"].status, len(steps), max(steps)) == ("interrupted", 8, 1), "half a fork"
+    code, text = shell(scenario.run)
+    assert code in ((0, 5) if scenario.name == "orphan" else (6,) if made else (0,)), f"again, it exits {code}: {text}"
+    code, text = shell(f"lovia resume f1 --agent {AGENT}")
+    assert code == 0, f"the fork cannot go on: {text}"
+    after = Seen.look()
+    segments = [one["run_id"] for one in cli_json("history", "session:f1")["segments"]]
+    assert segments == ["r0", "f1"], f"the fork's session has {segments}"
+    entries = [entry_to_json(entry) for entry in after.runs["f1"].entries]
+    assert (len(entries), entries[-1]["text"]) == (11, "All done.")
+    if scenario.name == "fork":
+        assert after.transcripts == expected, "the source has changed"
+        assert entries == expected[-1], "the fork is not what its source became"
+        assert list(after.segments) == ["r0", "r1"]
+    else:
+        assert list(after.runs) == ["f1"]
+        assert not after.segments
+    code, text = cli("doctor")
+    assert code == 0, f"the doctor: {text}"
 
 
 def check_acknowledged(before: Seen) -> None:
