@@ -60,7 +60,8 @@ async def _whole(stores: Stores, given: str | None) -> Trajectory | UserError:
     except (RunNotFoundError, SessionNotFoundError) as error:
         if given is None:
             return error
-        if deleted := await kept_history(stores, split(given)[1]):
+        kind, name = split(given)
+        if kind != "session" and (deleted := await kept_history(stores, name)):
             return await _run(stores, Meant.of(deleted))
         return _exported(Path(given)) or error
 

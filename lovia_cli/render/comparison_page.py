@@ -27,10 +27,10 @@ STYLE = """
 :root { --gone: #ffd9d6; --new: #c9f0d1; }
 @media (prefers-color-scheme: dark) { :root { --gone: #6b2420; --new: #1d5230; } }
 body { max-width: 88rem; padding-top: 0; }
-header { padding-top: 1.5rem; }
+header { padding-top: 1rem; }
 section, nav { margin: 0 0 1.5rem; }
 dl { grid-template-columns: max-content minmax(0, 1fr); } dd { grid-column: 2; }
-h2 { margin-top: 1.75rem; }
+h2 { margin-top: 1.25rem; }
 h3 { text-transform: none; letter-spacing: 0; font-size: 1rem; color: inherit; margin: 0 0 .4rem; }
 a { color: var(--user); }
 a:focus-visible, summary:focus-visible { outline: 3px solid var(--user); outline-offset: 2px; border-radius: 3px; }
@@ -52,7 +52,9 @@ summary h3 { display: inline; } summary { overflow-wrap: anywhere; }
   padding: .05rem .5rem; margin-left: .3rem; white-space: nowrap; }
 .part { margin: .5rem 0; }
 .box { background: var(--card); border-radius: 6px; padding: .4rem .7rem; min-width: 0; }
-.once { background: none; padding: 0 .7rem; color: var(--dim); }
+.once { background: none; padding: 0 .7rem; color: var(--dim); display: flex; flex-wrap: wrap; gap: 0 .6rem;
+  align-items: baseline; }
+.once .text { min-width: 0; } .once .text:has(details) { width: 100%; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, monospace;
   unicode-bidi: plaintext; }
 .said .text { font: inherit; }
@@ -141,7 +143,7 @@ def _runs(found: Comparison) -> Iterator[str]:
     yield '<div class="pair">'
     for sign, side in zip("AB", found.sides, strict=True):
         told = {
-            "Run": side.run_id or "",
+            "Run": side.run_id if side.run_id and side.run_id != side.name else "",
             "Session": side.session_id or "",
             "Agent": side.agent,
             "Model": side.model,
