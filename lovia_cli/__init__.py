@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lovia_cli.comparing import compare_trajectories as compare_trajectories
     from lovia_cli.engine.events import Event as Event
     from lovia_cli.engine.forking import Forked as Forked
+    from lovia_cli.engine.importing import import_run as import_run
+    from lovia_cli.engine.importing import import_session as import_session
     from lovia_cli.engine.kept import KeptSave as KeptSave
     from lovia_cli.engine.kept import get_checkpoint_history as get_checkpoint_history
     from lovia_cli.engine.options import CheckpointOptions as CheckpointOptions
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from lovia_cli.engine.options import StopSwitch as StopSwitch
     from lovia_cli.engine.patching import Patch as Patch
     from lovia_cli.engine.preview import Preview as Preview
+    from lovia_cli.engine.retracing import Difference as Difference
+    from lovia_cli.engine.retracing import Retrace as Retrace
     from lovia_cli.engine.runner import Runner as Runner
     from lovia_cli.errors import AgentDriftError as AgentDriftError
     from lovia_cli.errors import AgentFileError as AgentFileError
@@ -82,6 +86,9 @@ if TYPE_CHECKING:
     from stores.entries import ToolCallEntry as ToolCallEntry
     from stores.entries import ToolResultEntry as ToolResultEntry
     from stores.entries import drop_dangling_tool_calls as drop_dangling_tool_calls
+    from stores.exchange import SessionRecord as SessionRecord
+    from stores.exchange import read_export as read_export
+    from stores.exchange import write_export as write_export
     from stores.file import FileCheckpointer as FileCheckpointer
     from stores.file import FileResultStore as FileResultStore
     from stores.file import FileSession as FileSession
@@ -109,10 +116,12 @@ _FACE = {
     "lovia_cli.comparing": "Comparison Trajectory compare_trajectories",
     "lovia_cli.engine.events": "Event",
     "lovia_cli.engine.forking": "Forked",
+    "lovia_cli.engine.importing": "import_run import_session",
     "lovia_cli.engine.kept": "KeptSave get_checkpoint_history",
     "lovia_cli.engine.options": "CheckpointOptions RunResult StopSwitch",
     "lovia_cli.engine.patching": "Patch",
     "lovia_cli.engine.preview": "Preview",
+    "lovia_cli.engine.retracing": "Difference Retrace",
     "lovia_cli.engine.runner": "Runner",
     "lovia_cli.errors": """
         AgentDriftError AgentFileError CallNotFoundError CancelRequested CheckpointNotFoundError ConflictError
@@ -131,6 +140,7 @@ _FACE = {
     "lovia_cli.wiring": "load_agent",
     "stores.entries": """
         AssistantTextEntry Entry InputEntry ReasoningEntry ToolCallEntry ToolResultEntry drop_dangling_tool_calls""",
+    "stores.exchange": "SessionRecord read_export write_export",
     "stores.file": "FileCheckpointer FileResultStore FileSession FileStore",
     "stores.memory": "InMemoryCheckpointer InMemoryResultStore InMemorySession",
     "stores.protocols": "Checkpointer ResultStore Session",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -57,6 +57,14 @@ def _segment_row(segment: Segment) -> dict[str, JSON]:
 
 def _rows(entries: list[Entry]) -> list[JSON]:
     return [entry_to_json(entry) for entry in entries]
+
+
+def write_export(record: Exported, form: Literal["jsonl", "json"] = "jsonl") -> bytes:
+    """The record as a file that `read_export` reads: an object a line, or one object."""
+    document = document_of(record)
+    if form == "json":
+        return orjson.dumps(sealed(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines_of(document))
 
 
 def sealed(document: dict[str, JSON]) -> dict[str, JSON]:

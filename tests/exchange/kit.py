@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from hypothesis import strategies as st
 
 from stores.entries import (
@@ -15,7 +14,6 @@ from stores.entries import (
     ToolCallEntry,
     ToolResultEntry,
 )
-from stores.exchange import Exported, document_of, lines_of, sealed
 from stores.records import RunHead, RunSnapshot
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -87,11 +85,3 @@ def runs(draw: st.DrawFn) -> RunSnapshot:
         extra={"brand_new": draw(json_values)},
     )
     return RunSnapshot(run_id=draw(st.sampled_from(["r", "ключ", "a/b:c"])), head=head, entries=entries)
-
-
-def jsonl(record: Exported) -> bytes:
-    return b"\n".join(map(orjson.dumps, lines_of(document_of(record)))) + b"\n"
-
-
-def as_json(record: Exported) -> bytes:
-    return orjson.dumps(sealed(document_of(record)), option=orjson.OPT_INDENT_2)

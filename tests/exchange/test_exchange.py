@@ -19,12 +19,21 @@ from lovia_cli.errors import ConflictError, LoviaError, RunExistsError, StoreDam
 from lovia_cli.models.scripted import ScriptedModel
 from stores import codec, shapes
 from stores.entries import AssistantTextEntry, InputEntry, ToolCallEntry, ToolResultEntry
-from stores.exchange import SessionRecord, document_of, read_export, record_of
+from stores.exchange import Exported, SessionRecord, document_of, read_export, record_of, write_export
 from stores.file import FileStore
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from stores.records import RunHead, RunSnapshot, Segment
 from stores.sqlite import SQLiteStore
-from tests.exchange.kit import as_json, jsonl, runs
+from tests.exchange.kit import runs
+
+
+def jsonl(record: Exported) -> bytes:
+    return write_export(record)
+
+
+def as_json(record: Exported) -> bytes:
+    return write_export(record, "json")
+
 
 FORMS: list[Callable[[Any], bytes]] = [jsonl, as_json]
 
