@@ -8,6 +8,7 @@ from lovia_cli.cli.ids import damaged_run
 from lovia_cli.errors import RunLockedError
 from lovia_cli.wiring import Stores
 from stores.ids import as_words
+from stores.protocols import SessionFork
 from stores.records import RunInfo
 
 
@@ -36,6 +37,12 @@ async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *
     for run in found:
         if run and run.session_id == session_id:
             await stores.runs.delete(run.run_id, keep_history=keep_history)
+
+
+async def drop_session_of_fork(stores: Stores, run: RunInfo) -> None:
+    """A fork's own session goes with it while nothing but what it shares is in it (H3)."""
+    if run.parent and run.session_id == run.run_id and isinstance(stores.sessions, SessionFork):
+        await stores.sessions.drop_fork(run.run_id)
 
 
 def run_words(run_ids: Sequence[str]) -> str:

@@ -85,7 +85,7 @@ VERBS: dict[str, Verb] = {
     "resume": Verb((ID, TEXT), {"--last": FLAG, "--input": TEXT, "-i": TEXT, "--agent": FILE, **_EXECUTING}),
     "replay": Verb((ID, TEXT), {"--last": FLAG, "--agent": FILE}),
     "cancel": Verb((ID, TEXT), {"--last": FLAG}),
-    "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT}),
+    "history": Verb((ID, TEXT), {"--last": FLAG, "--status": STATUSES, "--since": TEXT, "-n": TEXT, "--tree": FLAG}),
     "show": Verb((ID, TEXT), {"--last": FLAG, "--step": TEXT, "--call": TEXT, "--raw": FLAG}),
     "fork": Verb(
         (ID, TEXT),

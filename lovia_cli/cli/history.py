@@ -12,6 +12,7 @@ from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
+from lovia_cli.cli.trees import RunTrees, trees
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.records import RunInfo, Status
@@ -43,6 +44,7 @@ def history(
         str | None, Option("--since", metavar="7d|2h|DATE", help="What has been saved since then only.")
     ] = None,
     number: Annotated[int | None, Option("-n", metavar="N", help="The newest N only.")] = None,
+    tree: Annotated[bool, Option("--tree", help="Runs, each fork under the one it comes from.")] = False,
 ) -> Answer:
     """List runs and sessions, newest activity first; with an id, a run's saves or a session's finished runs."""
     if number is not None and number < 1:
@@ -51,6 +53,8 @@ def history(
     if name is not None or last:
         name = named(name, last)
     stores = open_stores(call.settings.store)
+    if tree:
+        return drive_stores(_tree(stores, name, last, wanted))
     return drive_stores(_of(stores, name, wanted) if name is not None or last else _overview(stores, wanted))
 
 
@@ -70,6 +74,19 @@ async def _overview(stores: Stores, wanted: Wanted) -> Answer:
     if wanted.number is not None:
         overview.keep(wanted.number)
     return overview
+
+
+async def _tree(stores: Stores, name: str | None, last: bool, wanted: Wanted) -> Answer:
+    """All runs as trees, or one run with its forks."""
+    root = None
+    if name is not None or last:
+        thing = await thing_meant(stores, name)
+        if thing.run is None:
+            raise UserError("a session is no run and has no forks", hint="name one of its runs, or leave the id out")
+        root = thing.run.run_id
+    rows = trees(await stores.runs.runs(), root)
+    kept = [(depth, run) for depth, run in rows if wanted.run(run)]
+    return RunTrees(store=str(stores.location), runs=kept[: wanted.number], filtered=len(kept) < len(rows))
 
 
 async def _of(stores: Stores, name: str | None, wanted: Wanted) -> Answer:

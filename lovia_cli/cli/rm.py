@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
-from lovia_cli.cli.deleting import delete_runs, refuse_executing, refuse_owned, run_words
+from lovia_cli.cli.deleting import delete_runs, drop_session_of_fork, refuse_executing, refuse_owned, run_words
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
@@ -57,6 +57,7 @@ async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: boo
     if not agreed(call, f"Delete run {run.run_id} ({run.status})?", yes=yes):
         return NOT_DONE
     await stores.runs.delete(run.run_id, keep_history=keep_history)
+    await drop_session_of_fork(stores, run)
     in_session = run.session_id is not None and await stores.sessions.has_segment(run.session_id, run.run_id)
     if stores.results and not keep_history and not in_session:
         await stores.results.drop(run.run_id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli import answers
 from lovia_cli.cli.compared import Compared
+from lovia_cli.cli.trees import RunTrees
 from lovia_cli.render.table import Column, table
 from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.times import clock, when
@@ -21,6 +22,8 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
     paint = Paint(settings.color and out.is_terminal)
     if isinstance(answer, answers.Overview):
         yield from _overview(answer, paint, out.columns)
+    elif isinstance(answer, RunTrees):
+        yield from _run_trees(answer, paint, out.columns)
     elif isinstance(answer, answers.RunHistory):
         yield from _run_history(answer, paint, out.columns)
     elif isinstance(answer, answers.SessionHistory):
@@ -48,6 +51,14 @@ _OVERVIEW = (
     Column("STEPS", 4, 5),
     Column("UPDATED", 2, 10),
     Column("SESSION", 5, 12, is_id=True),
+    Column("AGENT", 6, 8),
+)
+_TREES = (
+    Column("RUN", 0, 36),
+    Column("STATUS", 0, 11),
+    Column("FROM", 3, 8),
+    Column("STEPS", 4, 5),
+    Column("UPDATED", 2, 10),
     Column("AGENT", 6, 8),
 )
 _SAVES = (
@@ -95,6 +106,23 @@ def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
     status = "damaged" if row["damage"] else _status(row)
     session = row["session_id"]
     return ["run", _id(row), status, str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
+
+
+def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[str]:
+    if not answer.runs:
+        yield f"{'no run of that kind' if answer.filtered else 'no runs'} in {safe(answer.store, lines=False)}"
+        return
+    rows = []
+    for row in answer.rows():
+        indent = "  " * (row["depth"] - 1) + "└ " if row["depth"] else ""
+        origin = row["forked_from"] or {}
+        place = f"step {origin['step']}" if "step" in origin else "-"
+        if origin and not row["depth"]:
+            place += f" of {origin.get('run_id')}"
+        status = "damaged" if row["damage"] else _status(row)
+        updated = when(row["updated_at"], short=columns is not None)
+        rows.append([indent + row["run_id"], status, place, str(row["steps"]), updated, row["agent"] or "-"])
+    yield from table(_TREES, rows, paint, columns)
 
 
 def _status(row: dict[str, Any]) -> str:
