@@ -139,7 +139,7 @@ def _problems_of_runs(connection: Connection, database: Database) -> Iterator[Pr
 
 def _problems_of_sessions(connection: Connection, database: Database) -> Iterator[Problem]:
     where = database.where
-    for session_id, segments in check_session.session_ids(connection).items():
+    for session_id, segments in check_session.session_ids(connection, where=where).items():
         found = check_session.examine(connection, session_id, segments, where=where)
         mend = partial(_in_one, database, SESSIONS, partial(check_session.mend, where=where), session_id)
         for what in found.problems:

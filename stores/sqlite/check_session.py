@@ -10,7 +10,8 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.quarantine import copy_aside, set_aside
-from stores.sqlite.segments import SessionRow, read_segment, read_session
+from stores.sqlite.segments import SessionRow, read_segment, read_session, row_ids
+from stores.sqlite.strands import new_strand, read_by_others, release, strand_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -30,15 +31,29 @@ class Diagnosis:
     can_mend: bool = True
 
 
-def session_ids(connection: Connection) -> dict[str, list[int]]:
+def session_ids(connection: Connection, *, where: str) -> dict[str, list[int]]:
     """Every session there is a row of, with the row ids of its segments in their order."""
-    found: dict[str, list[int]] = {session_id: [] for (session_id,) in fetch(connection, _EVERY)}
-    for session_id, rowid in fetch(connection, "SELECT session_id, rowid FROM lovia_segments ORDER BY n"):
-        found.setdefault(session_id, []).append(rowid)
-    return found
+    names = {session_id for query in _EVERY for (session_id,) in fetch(connection, query)}
+    return {name: _segments_of(connection, name, where=where) for name in sorted(names)}
 
 
-_EVERY = "SELECT session_id FROM lovia_sessions"
+_EVERY = (
+    "SELECT session_id FROM lovia_sessions",
+    "SELECT session_id FROM lovia_strands WHERE state = 'own'",
+    "SELECT session_id FROM lovia_segments WHERE strand NOT IN (SELECT strand FROM lovia_strands)",
+)
+
+
+def _segments_of(connection: Connection, session_id: str, *, where: str) -> list[int]:
+    """The row ids of its segments; those that it wrote itself when it cannot be told what it has."""
+    try:
+        strand = strand_of(connection, session_id)
+        if strand is not None:
+            return row_ids(connection, strand, where=where)
+    except StoreDamagedError:
+        pass
+    query = "SELECT rowid FROM lovia_segments WHERE session_id = ? ORDER BY n"
+    return [rowid for (rowid,) in fetch(connection, query, (session_id,))]
 
 
 def examine(connection: Connection, session_id: str, segments: list[int], *, where: str) -> Diagnosis:
@@ -70,16 +85,43 @@ def examine(connection: Connection, session_id: str, segments: list[int], *, whe
 
 def mend(connection: Connection, session_id: str, *, where: str) -> None:
     """Put the session right, in the transaction that is open."""
-    found = examine(connection, session_id, session_ids(connection).get(session_id, []), where=where)
+    found = examine(connection, session_id, _segments_of(connection, session_id, where=where), where=where)
     if not found.problems or not found.can_mend:
         return
     for rowid in found.damaged:
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
     copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
+    strand = strand_of(connection, session_id)
     if not found.whole:
         connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
+    elif strand is None or strand.base is not None or read_by_others(connection, strand.number):
+        _copy(connection, session_id, found.whole, where=where)
+    else:
+        for n, rowid in enumerate(found.whole, 1):
+            _renumber(connection, rowid, n, where=where)
+        strand = None
+    if strand is not None:
+        release(connection, strand.number)
+    if not found.whole:
         return
-    for n, rowid in enumerate(found.whole, 1):
-        replace(read_segment(connection, rowid, where=where), n=n).update(connection)
     at = found.row.updated_at if found.row else time.time()
     SessionRow(session_id, len(found.whole), found.entries, at).write(connection)
+
+
+def _copy(connection: Connection, session_id: str, whole: list[int], *, where: str) -> None:
+    """A strand of its own for a session that shares with others: what they have is not ours to number anew."""
+    connection.execute(
+        "UPDATE lovia_strands SET state = 'dropped' WHERE session_id = ? AND state = 'own'", (session_id,)
+    )
+    strand = new_strand(connection, session_id)
+    for n, rowid in enumerate(whole, 1):
+        row = read_segment(connection, rowid, where=where)
+        replace(row, n=n, session_id=session_id, strand=strand.number).put(connection)
+
+
+def _renumber(connection: Connection, rowid: int, n: int, *, where: str) -> None:
+    """Move a segment, which is whole, to place ``n``."""
+    row = read_segment(connection, rowid, where=where)
+    if row.n != n:
+        connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
+        replace(row, n=n).put(connection)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from stores.records import Segment
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, read_session, segment_at
+from stores.sqlite.strands import Strand, cut_behind, strand_of, writable
 from stores.surgery import rewind_plan
+from stores.surgery.forking import shared_beginning
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -18,23 +20,29 @@ def rewind(connection: Connection, session_id: str, keep_entries: int, *, where:
     row = read_session(connection, session_id, where=where)
     if row is None or (keep_entries and keep_entries >= row.entries):
         return 0
-    tail = _tail(connection, row, keep_entries, where=where)
+    strand = strand_of(connection, session_id)
+    tail = _tail(connection, row, strand, keep_entries, where=where)
+    if strand is None or not tail:
+        return 0
     segments = [segment for _, segment in tail]
     first = row.entries - sum(len(segment.entries) for segment in segments)
     plan = rewind_plan(segments, keep_entries - first)
-    row.segments += plan.untouched - len(tail)
+    untouched = row.segments - len(tail) + plan.untouched
+    if untouched < strand.shared:
+        raise shared_beginning(session_id)
+    strand = writable(connection, strand, untouched + 1)
     if plan.cut:
-        row.segments += 1
         cut = replace(tail[plan.untouched][0], entries=encode_entries(plan.cut.entries), meta=b"{}", truncated=1)
-        cut.update(connection)
+        replace(cut, strand=strand.number, session_id=session_id).put(connection)
+    row.segments = untouched + bool(plan.cut)
     row.entries -= plan.removed
     row.write(connection)
-    connection.execute("DELETE FROM lovia_segments WHERE session_id = ? AND n > ?", (session_id, row.segments))
+    cut_behind(connection, strand, own=row.segments, shared=untouched)
     return plan.removed
 
 
 def _tail(
-    connection: Connection, row: SessionRow, keep_entries: int, *, where: str
+    connection: Connection, row: SessionRow, strand: Strand | None, keep_entries: int, *, where: str
 ) -> list[tuple[SegmentRow, Segment]]:
     """The segments that end behind the cut, oldest first."""
     tail: list[tuple[SegmentRow, Segment]] = []
@@ -42,7 +50,7 @@ def _tail(
     for n in range(row.segments, 0, -1):
         if keep_entries and end <= keep_entries:
             break
-        found = segment_at(connection, row.session_id, n, where=where)
+        found = segment_at(connection, strand, n, where=where)
         tail.insert(0, (found, found.segment(where=where)))
         end -= len(tail[0][1].entries)
     return tail

@@ -17,12 +17,12 @@ from stores.sqlite.faults import converted
 from stores.sqlite.quarantine import QUARANTINE
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
-from stores.sqlite.schema import version_of
+from stores.sqlite.schema import Part, version_of
 from stores.sqlite.segments import SESSIONS
 
 _TABLES = {
     RUNS: ("lovia_logs", "lovia_saves", "lovia_runs", "lovia_lines"),
-    SESSIONS: ("lovia_sessions", "lovia_segments"),
+    SESSIONS: ("lovia_sessions", "lovia_strands", "lovia_segments"),
     RESULTS: ("lovia_results",),
     QUARANTINE: ("lovia_quarantine",),
 }
@@ -63,7 +63,8 @@ def _copy_all(damaged: Path, fresh: Path) -> None:
         target = Database(fresh)
         parts = {part: tables for part, tables in _TABLES.items() if set(tables) & set(names)}
         for part in parts:
-            with target.writing(part):
+            found = version_of(source, part, where=str(damaged)) or part.version
+            with target.writing(Part(part.name, part.steps[:found])):  # an older one is migrated at its next open
                 pass
         target.close()
         with closing(connect(fresh, busy_timeout=0)) as connection:

@@ -14,6 +14,7 @@ from stores.errors import StoreDamagedError
 from stores.records import Segment, SessionInfo
 from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
+from stores.sqlite.strands import Strand, new_strand, pieces, strand_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -29,7 +30,25 @@ SESSIONS = Part(
             " n INTEGER NOT NULL, run_id TEXT NOT NULL, entries TEXT NOT NULL, meta TEXT NOT NULL,"
             " checksum TEXT NOT NULL, sum TEXT NOT NULL, PRIMARY KEY (session_id, n), UNIQUE (session_id, run_id))",
         ),
-        ("ALTER TABLE lovia_segments ADD COLUMN truncated INTEGER NOT NULL DEFAULT 0",),
+        (
+            "CREATE TABLE lovia_strands (strand INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL,"
+            " base INTEGER REFERENCES lovia_strands (strand), upto INTEGER NOT NULL DEFAULT 0,"
+            " shared INTEGER NOT NULL DEFAULT 0, shared_entries INTEGER NOT NULL DEFAULT 0,"
+            " state TEXT NOT NULL DEFAULT 'own')",
+            "CREATE UNIQUE INDEX lovia_strands_of ON lovia_strands (session_id, state) WHERE state != 'dropped'",
+            "CREATE INDEX lovia_strands_base ON lovia_strands (base) WHERE base IS NOT NULL",
+            "INSERT INTO lovia_strands (session_id) SELECT DISTINCT session_id FROM lovia_segments",
+            "ALTER TABLE lovia_segments RENAME TO lovia_segments_1",
+            "CREATE TABLE lovia_segments ("
+            " strand INTEGER NOT NULL REFERENCES lovia_strands (strand) ON DELETE CASCADE, n INTEGER NOT NULL,"
+            " session_id TEXT NOT NULL, run_id TEXT NOT NULL, entries TEXT NOT NULL, meta TEXT NOT NULL,"
+            " checksum TEXT NOT NULL, truncated INTEGER NOT NULL DEFAULT 0, sum TEXT NOT NULL,"
+            " PRIMARY KEY (strand, n), UNIQUE (strand, run_id))",
+            "INSERT INTO lovia_segments (strand, n, session_id, run_id, entries, meta, checksum, sum)"
+            " SELECT strand, n, session_id, run_id, entries, meta, checksum, sum"
+            " FROM lovia_segments_1 JOIN lovia_strands USING (session_id)",
+            "DROP TABLE lovia_segments_1",
+        ),
     ),
 )
 
@@ -82,16 +101,28 @@ def _row(found: tuple[Any, ...], *, where: str) -> SessionRow:
     return SessionRow(*found[:-1])
 
 
-def stored_checksum(connection: Connection, session_id: str, run_id: str) -> str | None:
+def stored_checksum(connection: Connection, session_id: str, run_id: str, *, where: str) -> str | None:
     """The checksum of the entries that the run's segment was first appended with (S3); None: it is not stored."""
-    query = "SELECT checksum FROM lovia_segments WHERE session_id = ? AND run_id = ?"
-    found = connection.execute(query, (session_id, run_id)).fetchone()
-    return None if found is None else found[0]
+    found = find_segment(connection, strand_of(connection, session_id), run_id, where=where)
+    return found[1] if found else None
+
+
+def find_segment(connection: Connection, strand: Strand | None, run_id: str, *, where: str) -> tuple[int, str] | None:
+    """The number and the checksum of the run's segment; None when the session has none."""
+    for piece, last in pieces(connection, strand, where=where):
+        query = "SELECT n, checksum FROM lovia_segments WHERE strand = ? AND run_id = ? AND n <= ?"
+        found = connection.execute(query, (piece.number, run_id, last)).fetchone()
+        if found is not None:
+            return found[0], found[1]
+    return None
 
 
 @dataclass(slots=True, frozen=True)
 class SegmentRow:
-    """A segment as it is stored. ``checksum`` is that of the entries it was first appended with (S3)."""
+    """A segment as it is stored. ``checksum`` is that of the entries it was first appended with (S3).
+
+    ``session_id`` is the session that wrote it, in whose ``strand`` it is: a fork has segments of its source.
+    """
 
     session_id: str
     n: int
@@ -100,6 +131,7 @@ class SegmentRow:
     meta: bytes
     checksum: str
     truncated: int = 0
+    strand: int = 0
 
     @property
     def sum(self) -> str:
@@ -107,22 +139,12 @@ class SegmentRow:
         cut = ("truncated", self.truncated) if self.truncated else ()
         return checksum(self.session_id, self.n, self.run_id, self.checksum, *cut, texts=(self.entries, self.meta))
 
-    def insert(self, connection: Connection) -> None:
-        connection.execute(
-            f"INSERT INTO lovia_segments ({_COLUMNS}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._values()
-        )
-
-    def update(self, connection: Connection) -> None:
-        """Write it in the place of its run's segment."""
-        connection.execute(
-            "UPDATE lovia_segments SET n = ?2, entries = ?4, meta = ?5, checksum = ?6, truncated = ?7, sum = ?8"
-            " WHERE session_id = ?1 AND run_id = ?3",
-            self._values(),
-        )
-
-    def _values(self) -> tuple[Any, ...]:
+    def put(self, connection: Connection) -> None:
+        """Write it at its number of its strand, in the place of what stands there."""
+        marks = ", ".join("?" * 9)
         texts = (self.entries.decode(), self.meta.decode())
-        return (self.session_id, self.n, self.run_id, *texts, self.checksum, self.truncated, self.sum)
+        values = (self.session_id, self.n, self.run_id, *texts, self.checksum, self.truncated, self.strand, self.sum)
+        connection.execute(f"INSERT OR REPLACE INTO lovia_segments ({_COLUMNS}, sum) VALUES ({marks})", values)
 
     def segment(self, *, where: str) -> Segment:
         """What it holds."""
@@ -154,45 +176,61 @@ def add_segment(
     row.entries += len(entries)
     row.updated_at = time.time()
     row.write(connection)
-    data = codec.dumps(meta)
-    whole = encode_entries(entries)
-    SegmentRow(row.session_id, row.segments, run_id, whole, data, total, int(truncated)).insert(connection)
+    strand = strand_of(connection, row.session_id) or new_strand(connection, row.session_id)
+    texts = (encode_entries(entries), codec.dumps(meta))
+    SegmentRow(row.session_id, row.segments, run_id, *texts, total, int(truncated), strand.number).put(connection)
 
 
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:
     """All segments of the session, oldest first, each checked, and none missing."""
-    found = fetch(connection, f"{_SELECT} WHERE session_id = ? ORDER BY n", (row.session_id,))
-    if [values[1] for values in found] != list(range(1, row.segments + 1)):
+    rows: dict[int, SegmentRow] = {}
+    for piece, last in pieces(connection, strand_of(connection, row.session_id), where=where):
+        for values in fetch(connection, f"{_SELECT} WHERE strand = ? AND n <= ?", (piece.number, last)):
+            if values[1] not in rows:
+                rows[values[1]] = _checked(values, piece.session_id, where=where)
+    if set(rows) != set(range(1, row.segments + 1)):
         raise StoreDamagedError(
-            f"session {row.session_id!r} has {len(found)} segments in place of {row.segments}", where=where
+            f"session {row.session_id!r} has {len(rows)} segments in place of {row.segments}", where=where
         )
-    return [_checked(values, where=where).segment(where=where) for values in found]
+    return [rows[n].segment(where=where) for n in range(1, row.segments + 1)]
 
 
 def read_segment(connection: Connection, rowid: int, *, where: str) -> SegmentRow:
     """The segment of that row id, checked."""
     (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
-    return _checked(values, where=where)
+    return _checked(values, values[0], where=where)
 
 
-def segment_at(connection: Connection, session_id: str, n: int, *, where: str) -> SegmentRow:
-    """Segment ``n`` of the session, which has so many, checked."""
-    found = fetch(connection, f"{_SELECT} WHERE session_id = ? AND n = ?", (session_id, n))
-    if not found:
-        raise StoreDamagedError(f"segment {n} of session {session_id!r} is missing", where=where)
-    return _checked(found[0], where=where)
+def row_ids(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
+    """The row ids of the segments that the session with that strand has, in their order."""
+    rows: dict[object, int] = {}
+    for piece, last in pieces(connection, strand, where=where):
+        query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND n <= ? ORDER BY n"
+        for n, rowid in fetch(connection, query, (piece.number, last)):
+            rows.setdefault(n, rowid)
+    return [rows[n] for n in sorted(rows, key=lambda n: (isinstance(n, str), n))]
 
 
-_COLUMNS = "session_id, n, run_id, entries, meta, checksum, truncated"
+def segment_at(connection: Connection, strand: Strand | None, n: int, *, where: str) -> SegmentRow:
+    """Segment ``n`` of the session with that strand, which has so many, checked."""
+    for piece, last in pieces(connection, strand, where=where):
+        found = fetch(connection, f"{_SELECT} WHERE strand = ? AND n = ?", (piece.number, n)) if n <= last else []
+        if found:
+            return _checked(found[0], piece.session_id, where=where)
+    whose = f" of session {strand.session_id!r}" if strand else ""
+    raise StoreDamagedError(f"segment {n}{whose} is missing", where=where)
+
+
+_COLUMNS = "session_id, n, run_id, entries, meta, checksum, truncated, strand"
 _SELECT = (
-    "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, truncated, sum"
+    "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, truncated, strand, sum"
     " FROM lovia_segments"
 )
 
 
-def _checked(values: tuple[Any, ...], *, where: str) -> SegmentRow:
+def _checked(values: tuple[Any, ...], session_id: str, *, where: str) -> SegmentRow:
     row = SegmentRow(*values[:-1])
-    if row.sum != values[-1]:
+    if row.sum != values[-1] or row.session_id != session_id:
         raise StoreDamagedError(
             f"segment {row.n} of session {row.session_id!r} (run {row.run_id!r}) is not what was written", where=where
         )

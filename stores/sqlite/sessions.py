@@ -11,6 +11,7 @@ from stores.errors import ConflictError, SegmentDiffersError
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
+from stores.sqlite import session_forking
 from stores.sqlite.database import BUSY_TIMEOUT, Database
 from stores.sqlite.rewinding import rewind
 from stores.sqlite.segments import (
@@ -23,6 +24,7 @@ from stores.sqlite.segments import (
     stored_checksum,
 )
 from stores.sqlite.space import give_back
+from stores.sqlite.strands import release, strand_of
 from stores.sqlite.trimming import Trim
 from stores.surgery import check_count, entries_checksum
 from stores.values import plain
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class SQLiteSession:
-    """A `Session` in one SQLite file, which other stores may share. It can be listed, rewound and trimmed.
+    """A `Session` in one SQLite file, which other stores may share. It can be listed, rewound, trimmed,
+    forked and imported.
 
     ``wal=True`` turns the file to WAL mode. Another process's lock is waited for ``busy_timeout`` seconds.
     """
@@ -69,10 +72,10 @@ class SQLiteSession:
         """
         total = entries_checksum(entries)
         with self._database.reading(SESSIONS) as connection:
-            if connection is not None and _holds(connection, session_id, run_id, total):
+            if connection is not None and _holds(connection, session_id, run_id, total, where=self._database.where):
                 return
         with self._database.writing(SESSIONS) as connection:
-            if not _holds(connection, session_id, run_id, total):
+            if not _holds(connection, session_id, run_id, total, where=self._database.where):
                 row = read_session(connection, session_id, where=self._database.where) or SessionRow(session_id)
                 add_segment(connection, row, run_id, entries, meta, total)
 
@@ -101,6 +104,8 @@ class SQLiteSession:
                 return
         with self._database.writing(SESSIONS) as connection:
             connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
+            if strand := strand_of(connection, session_id):
+                release(connection, strand.number)
         give_back(self._database)
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:
@@ -129,6 +134,29 @@ class SQLiteSession:
             await self._call(give_back, self._database)
         return trimmed
 
+    async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:
+        if session_id is not None:
+            check_id(session_id, "session id")
+        await self._call(self._fork, session_id, check_id(new_id, "session id"), upto)
+
+    def _fork(self, session_id: str | None, new_id: str, upto: str | None) -> None:
+        with self._database.writing(SESSIONS) as connection:
+            session_forking.prepare(connection, session_id, new_id, upto, where=self._database.where)
+
+    async def confirm_fork(self, new_id: str) -> None:
+        await self._call(self._confirm, check_id(new_id, "session id"))
+
+    def _confirm(self, new_id: str) -> None:
+        with self._database.writing(SESSIONS) as connection:
+            session_forking.confirm(connection, new_id, where=self._database.where)
+
+    async def drop_fork(self, new_id: str) -> bool:
+        return await self._call(self._drop, check_id(new_id, "session id"))
+
+    def _drop(self, new_id: str) -> bool:
+        with self._database.writing(SESSIONS) as connection:
+            return session_forking.drop(connection, new_id, where=self._database.where)
+
     async def sessions(self) -> list[SessionInfo]:
         return await self._call(self._list)
 
@@ -143,12 +171,14 @@ class SQLiteSession:
 
     def _has_segment(self, session_id: str, run_id: str) -> bool:
         with self._database.reading(SESSIONS) as connection:
-            return connection is not None and stored_checksum(connection, session_id, run_id) is not None
+            if connection is None:
+                return False
+            return stored_checksum(connection, session_id, run_id, where=self._database.where) is not None
 
 
-def _holds(connection: Connection, session_id: str, run_id: str, total: str) -> bool:
+def _holds(connection: Connection, session_id: str, run_id: str, total: str, *, where: str) -> bool:
     """True when the very segment is stored; raises where another has its run id (S3)."""
-    stored = stored_checksum(connection, session_id, run_id)
+    stored = stored_checksum(connection, session_id, run_id, where=where)
     if stored not in (None, total):
         raise SegmentDiffersError(
             f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",

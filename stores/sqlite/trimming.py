@@ -14,6 +14,7 @@ from stores.entries import Entry
 from stores.protocols import ResultStore
 from stores.sqlite.database import Database
 from stores.sqlite.segments import SESSIONS, SegmentRow, encode_entries, read_session, segment_at
+from stores.sqlite.strands import strand_of, tidy, writable
 from stores.surgery import Cut, apply_cuts, trim_cuts
 
 if TYPE_CHECKING:
@@ -31,13 +32,21 @@ class Trim:
     archive: ResultStore | None
 
     async def carry_out(self) -> int:
-        """Cut the outputs of all but the last ``keep_runs`` segments, and count the cuts."""
-        trimmed, n = 0, 1
+        """Cut the outputs of all but the last ``keep_runs`` segments, and count the cuts.
+
+        Segments that a fork shares with its source are the source's to trim.
+        """
+        trimmed, n = 0, await self.database.worker.call(self._first)
         while (old := await self.database.worker.call(self._look, n)) is not None:
             cuts = await archive_first(old.cuts, self.archive)
             if not cuts or await self.database.worker.call(self._replace, old, cuts):
                 trimmed, n = trimmed + len(cuts), n + 1
         return trimmed
+
+    def _first(self) -> int:
+        with self.database.reading(SESSIONS) as connection:
+            strand = strand_of(connection, self.session_id) if connection else None
+        return strand.shared + 1 if strand else 1
 
     def _look(self, n: int) -> _Old | None:
         """Segment ``n`` and what could be cut of it; None when that is none of the old ones."""
@@ -53,14 +62,18 @@ class Trim:
         session = read_session(connection, self.session_id, where=self.database.where)
         if session is None or n > session.segments - self.keep_runs:
             return None
-        return segment_at(connection, self.session_id, n, where=self.database.where)
+        return segment_at(connection, strand_of(connection, self.session_id), n, where=self.database.where)
 
     def _replace(self, old: _Old, cuts: list[Cut]) -> bool:
         """Write the segment again; False when it is no longer what was looked at."""
         with self.database.writing(SESSIONS) as connection:
-            if self._row(connection, old.row.n) != old.row:
+            strand = strand_of(connection, self.session_id)
+            if strand is None or self._row(connection, old.row.n) != old.row:
                 return False
-            replace(old.row, entries=encode_entries(apply_cuts(old.entries, cuts))).update(connection)
+            strand = writable(connection, strand, old.row.n)
+            entries = encode_entries(apply_cuts(old.entries, cuts))
+            replace(old.row, entries=entries, strand=strand.number, session_id=self.session_id).put(connection)
+            tidy(connection, strand.base)
         return True
 
 

@@ -16,6 +16,7 @@ from stores.conformance import (
     RewindContract,
     RunIndexContract,
     SessionContract,
+    SessionForkContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
@@ -26,7 +27,7 @@ from stores.conformance.samples import say
 from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
 
 
-class SessionSuite(SessionContract, SessionIndexContract, RewindContract, TrimContract):
+class SessionSuite(SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract):
     wal = False
 
     @pytest.fixture(autouse=True)

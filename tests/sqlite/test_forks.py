@@ -1,13 +1,14 @@
-"""Forks in SQLite: what they share is where it was, goes with the last that reads it, and the doctor knows it (H2)."""
+"""Forks in SQLite: what they share is where it was, goes with its last reader, and the doctor knows it (H2, H3)."""
 
 from pathlib import Path
 
 import pytest
 
 from stores.conformance.checks import exactly, saved, write
-from stores.conformance.samples import say
+from stores.conformance.samples import call, result, say, text
+from stores.entries import Entry, ToolResultEntry
 from stores.records import Save, fold
-from stores.sqlite import SQLiteCheckpointer
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
 from stores.sqlite.rows import RUNS
@@ -127,3 +128,101 @@ async def test_d3_a_log_that_leads_elsewhere_is_damage_of_the_fork_alone(tmp_pat
         await SQLiteCheckpointer(path).load("f")
     exactly(await SQLiteCheckpointer(path).load("r"), fold("r", long_run(4)))
     assert check(path) != []
+
+
+def said(n: int) -> list[Entry]:
+    return [say(f"{n}"), call(1), result(1, output=f"{n}" * 20_000), text("done")]
+
+
+async def forked_session(path: Path) -> SQLiteSession:
+    """Session s of four segments, and session f, which begins with the first two and has one of its own."""
+    store = SQLiteSession(path)
+    for n in (1, 2, 3, 4):
+        await store.append("s", said(n), run_id=f"r{n}", meta={"n": n})
+    await store.fork_session("s", "f", upto="r2")
+    await store.confirm_fork("f")
+    await store.append("f", said(9), run_id="own")
+    return store
+
+
+async def runs_of(store: SQLiteSession, *names: str) -> dict[str, list[str]]:
+    return {name: [segment.run_id for segment in await store.segments(name)] for name in names}
+
+
+async def test_h3_what_a_session_shares_is_kept_once_and_as_long_as_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await forked_session(path)
+    assert size(path) < 6 * 20_480 + 100_000
+    await store.trim_tool_results("s", keep_runs=0, keep_chars=9)
+    assert [entry.output for entry in await store.load("f") if isinstance(entry, ToolResultEntry)] == [
+        "1" * 20_000, "2" * 20_000, "9" * 20_000,
+    ]  # fmt: skip
+    assert size(path) < 4 * 20_480 + 100_000  # r3 and r4 are short, r1 and r2 are read by the fork
+    await store.clear("s")
+    assert await runs_of(store, "s", "f") == {"s": [], "f": ["r1", "r2", "own"]}
+    assert check(path) == []
+    await store.clear("f")
+    with raw(path) as connection:
+        for table in ("lovia_segments", "lovia_strands", "lovia_sessions"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+async def test_h3_what_was_trimmed_goes_when_its_last_reader_goes(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await forked_session(path)
+    await store.trim_tool_results("s", keep_runs=0, keep_chars=9)
+    await store.clear("f")
+    assert size(path) < 110_000
+    assert await runs_of(store, "s") == {"s": ["r1", "r2", "r3", "r4"]}
+    assert check(path) == []
+
+
+async def test_d3_a_damaged_segment_that_is_shared_leaves_both_sessions(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await forked_session(path)
+    change(path, "UPDATE lovia_segments SET meta = '[]' WHERE run_id = 'r1'")
+    for name in ("s", "f"):
+        with pytest.raises(Exception, match="segment 1 of session 's'"):
+            await store.segments(name)
+    repair(path)
+    assert (check(path), repair(path)) == ([], [])
+    assert await runs_of(store, "s", "f") == {"s": ["r2", "r3", "r4"], "f": ["r2", "own"]}
+    await store.append("f", said(8), run_id="later")
+    assert await store.rewind("s", keep_entries=0) == 12
+    assert await runs_of(store, "s", "f") == {"s": [], "f": ["r2", "own", "later"]}
+    assert check(path) == []
+
+
+@pytest.mark.parametrize("statement", ["base = 77", "upto = 1", "state = 'own?'", "session_id = 'g'"])
+async def test_d3_a_strand_that_leads_elsewhere_hurts_only_its_session_and_loses_nothing(
+    tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "store.db"
+    store = await forked_session(path)
+    change(path, f"UPDATE lovia_strands SET {statement} WHERE session_id = 'f'")
+    with pytest.raises(Exception, match="'f'"):
+        await store.segments("f")
+    assert await runs_of(store, "s") == {"s": ["r1", "r2", "r3", "r4"]}
+    assert check(path) != []
+    repair(path)
+    assert check(path) == []
+    found = await runs_of(store, "s", "f", "g")
+    assert found["s"] == ["r1", "r2", "r3", "r4"]
+    assert "own" in found["f"] + found["g"]
+
+
+async def test_d3_an_older_file_with_damaged_pages_is_salvaged_as_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with raw(path) as connection:
+        connection.executescript(Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8"))
+        for n in range(300):
+            connection.execute("INSERT INTO lovia_cancels VALUES (?, ?)", (f"{n}", "x" * 200))
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'lovia_cancels'").fetchone()
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+    path.chmod(0o600)
+    assert [finding.repairable for finding in check(path)] == [True]
+    repair(path)
+    assert check(path) == []
+    assert await runs_of(SQLiteSession(path), "s") == {"s": ["r1", "r2"]}

@@ -174,7 +174,7 @@ async def test_m3_undoing_the_last_run_reads_no_other(tmp_path: Path) -> None:
         connection.set_trace_callback(read.append)
     assert await session.rewind("s", keep_entries=29 * 4) == 4
     selected = [statement for statement in read if statement.startswith("SELECT session_id, n, run_id")]
-    assert [statement.partition(" WHERE ")[2] for statement in selected] == ["session_id = 's' AND n = 30"]
+    assert [statement.partition(" WHERE ")[2] for statement in selected] == ["strand = 1 AND n = 30"]
     exactly(len(await session.segments("s")), 29)
 
 

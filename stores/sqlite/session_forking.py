@@ -1,0 +1,57 @@
+"""A session that begins with what another one began with: a strand that goes on from the other's (H3)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from stores.errors import RunExistsError
+from stores.ids import as_words
+from stores.sqlite.segments import SessionRow, find_segment, read_session, segment_at
+from stores.sqlite.strands import OWN, PREPARED, new_strand, release, strand_of
+from stores.surgery.forking import lost_beginning
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+
+def prepare(connection: Connection, session_id: str | None, new_id: str, upto: str | None, *, where: str) -> None:
+    """A strand for ``new_id``, which no session has yet."""
+    if read_session(connection, new_id, where=where):
+        hint = f"look at it: lovia history {as_words(f'session:{new_id}')}"
+        raise RunExistsError(f"session {new_id!r} exists already", hint=hint)
+    if session_id is None or upto is None:
+        return
+    source, row = strand_of(connection, session_id), read_session(connection, session_id, where=where)
+    found = find_segment(connection, source, upto, where=where)
+    if source is None or row is None or found is None:
+        raise lost_beginning(session_id, upto)
+    shared = found[0]
+    if segment_at(connection, source, shared, where=where).truncated:
+        raise lost_beginning(session_id, upto)
+    later = (segment_at(connection, source, n, where=where) for n in range(shared + 1, row.segments + 1))
+    entries = row.entries - sum(len(one.segment(where=where).entries) for one in later)
+    strand = new_strand(connection, new_id, base=source.number, upto=shared, shared=shared, state=PREPARED)
+    connection.execute("UPDATE lovia_strands SET shared_entries = ? WHERE strand = ?", (entries, strand.number))
+
+
+def confirm(connection: Connection, new_id: str, *, where: str) -> None:
+    """The session is there from now on, when it was prepared."""
+    strand = strand_of(connection, new_id, PREPARED)
+    if strand is None or read_session(connection, new_id, where=where):
+        return
+    query = "SELECT shared_entries FROM lovia_strands WHERE strand = ?"
+    (entries,) = connection.execute(query, (strand.number,)).fetchone()
+    connection.execute("UPDATE lovia_strands SET state = ? WHERE strand = ?", (OWN, strand.number))
+    SessionRow(new_id, strand.shared, entries, time.time()).write(connection)
+
+
+def drop(connection: Connection, new_id: str, *, where: str) -> bool:
+    """Remove a forked session that has no segment of its own; False when it is none."""
+    prepared, row = strand_of(connection, new_id, PREPARED), read_session(connection, new_id, where=where)
+    strand = strand_of(connection, new_id) if row else prepared
+    if strand is None or not strand.shared or (row and row.segments > strand.shared):
+        return False
+    connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (new_id,))
+    release(connection, strand.number)
+    return True
