@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
-from pathlib import Path
 
 from tests.architecture import ROOT
 
@@ -33,10 +31,9 @@ def count_of_clauses() -> Counter[str]:
     """How many tests carry each clause: our own, and those that every store inherits."""
     count: Counter[str] = Counter()
     for folder in ("tests", "stores/conformance"):
-        for path in sorted(Path(ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    count.update(clauses_of(node.name))
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for name in re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+                count.update(clauses_of(name))
     return count
 
 
