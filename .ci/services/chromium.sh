@@ -12,5 +12,5 @@ fi
 if [ ! -e "$place/bin/browser" ]; then
   "${PYTHON:-python3}" -m venv "$place"
   "$place/bin/pip" install --quiet "playwright>=1.55,<2"
-  ln -s "$(browser)" "$place/bin/browser"
+  ln -sfn "$(browser)" "$place/bin/browser"
 fi

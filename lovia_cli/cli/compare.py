@@ -7,7 +7,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.compared import Compared
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.naming import named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
@@ -43,7 +43,7 @@ def compare(
         named(b, last)
     first, second = (a, b) if b is not None or last else (None, a)
     stores = open_stores(call.settings.store)
-    comparison = drive(_compared(stores, first, second))
+    comparison = drive_stores(_compared(stores, first, second))
     return Compared(
         store=str(stores.location),
         comparison=comparison,
