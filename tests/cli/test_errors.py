@@ -143,6 +143,8 @@ SCENARIOS: dict[str, tuple[int, Scenario]] = {
     "RunExistsError": (6, after(finished, *RUN, "--run-id", "r1", "--if-run-exists", "fail")),
     "RunNotFoundError": (5, after(finished, "resume", "nosuch")),
     "PartNotFoundError": (5, after(finished, "show", "r1", "--step", "9")),
+    "CheckpointNotFoundError": (5, after(finished, "fork", "r1", "--from-step", "9")),
+    "CallNotFoundError": (5, after(finished, "fork", "r1", "--from-step", "0", "--tool-result", "x=1")),
     "SessionNotFoundError": (5, after(finished, "trim", "nosuch")),
     "StoreNotFoundError": (5, after(plain, "doctor", "--store", "nosuch")),
     "ConflictError": (6, after(finished, "resume", "r1", "-i", "more")),

@@ -19,6 +19,7 @@ class Naming:
 NAMING = {
     "resume": Naming("run", ("--max-steps", "9")),
     "cancel": Naming("run"),
+    "fork": Naming("run", ("--from-step", "0")),
     "replay": Naming("run"),
     "export": Naming("thing"),
     "history": Naming("thing"),
@@ -31,7 +32,8 @@ NAMING = {
 """The verbs that take an id of what is stored."""
 
 MAKING_NOTHING = {
-    "history": [[], ["--json"], ["--status", "failed"], ["--since", "1d"]],
+    "fork": [["--last", "--from-step", "1"], ["nosuch", "--from-step", "x"], ["nosuch"]],
+    "history": [[], ["--json"], ["--tree"], ["--status", "failed"], ["--since", "1d"]],
     "validate": [["nowhere.yaml"]],
     "schema": [["agent"], ["events"], ["run"], ["replay"]],
     "import": [["nowhere.jsonl"], ["-"], ["agent.yaml"], ["."]],
