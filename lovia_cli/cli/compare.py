@@ -11,7 +11,6 @@ from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.naming import named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
-from lovia_cli.cli.placing import place
 from lovia_cli.cli.sides import sides_meant
 from lovia_cli.comparing import Comparison, compare_trajectories
 from lovia_cli.exits import Exit
@@ -62,6 +61,7 @@ async def _compared(stores: Stores, a: str | None, b: str | None) -> Comparison:
 
 def _written(call: Call, comparison: Comparison, html: str) -> str:
     """Where the page is that was written."""
+    from lovia_cli.cli.placing import place
     from lovia_cli.render.comparison_page import comparison_page
 
     path = place(Path(html), comparison_page(comparison).encode("utf-8"), "--html")
