@@ -6,7 +6,6 @@ script where its transcript stands.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections import Counter
@@ -86,6 +85,8 @@ class ScriptedModel:
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Play the turn of response ``request.number``."""
+        from asyncio import sleep  # who only checks a script has no event loop
+
         if self._on_request:
             self._on_request(request)
         self._witness(request)
@@ -93,10 +94,10 @@ class ScriptedModel:
         pieces = _pieces(turn)
         for done, piece in enumerate(pieces):
             if done == 0:
-                await asyncio.sleep(turn.delay / len(pieces))
+                await sleep(turn.delay / len(pieces))
                 self._fail(place, turn.fail)
             elif turn.delay:
-                await asyncio.sleep(turn.delay / len(pieces))
+                await sleep(turn.delay / len(pieces))
             self._break_off(place, turn, done)
             for delta in piece:
                 yield delta

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from lovia_cli.yamlfile.reader import Plain
@@ -28,9 +28,36 @@ class Strict(BaseModel):
     ``later`` names keys that lovia will have and this version has not; ``noun`` is what errors call the mapping.
     """
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
+    # Each validator is built when it is first used; docstrings are read when somebody asks for the schema.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
     later: ClassVar[frozenset[str]] = frozenset()
     noun: ClassVar[str] = "this"
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The schema, with what the docstring below a field says."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        for name, text in field_docstrings(cls).items():
+            schema["properties"][name].setdefault("description", text)
+        return schema
+
+
+def field_docstrings(model: type[Strict]) -> dict[str, str]:
+    """The texts that stand below fields of a model, by field; those of the models it is made of, too."""
+    import ast
+    import inspect
+    from itertools import pairwise
+    from textwrap import dedent
+
+    found: dict[str, str] = {}
+    for part in reversed(model.__mro__):
+        if issubclass(part, Strict) and part is not Strict:
+            [definition] = ast.parse(dedent(inspect.getsource(part))).body
+            for statement, after in pairwise(getattr(definition, "body", ())):
+                match statement, after:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                        found[name] = inspect.cleandoc(text)
+    return {name: text for name, text in found.items() if name in model.model_fields}
 
 
 def describe(value: object) -> str:
