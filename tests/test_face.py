@@ -1,6 +1,7 @@
 """``lovia_cli`` itself: one place for every public name, and free to import."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import lovia_cli
 import stores.errors
-from lovia_cli import errors
+from lovia_cli import LoviaError, errors
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,6 +34,15 @@ def test_every_error_is_there() -> None:
     assert set(errors.__all__) - {"Problem"} <= set(dir(lovia_cli))
     raised = {name for name, kind in vars(stores.errors).items() if isinstance(kind, type)}
     assert raised - {"Any"} <= set(dir(lovia_cli))
+
+
+def test_the_codes_are_those_that_the_page_lists() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", page, re.MULTILINE)
+    kinds = {name: kind for name in dir(lovia_cli) if isinstance(kind := getattr(lovia_cli, name), type)}
+    errors = {name: kind.code for name, kind in kinds.items() if issubclass(kind, LoviaError)}
+    assert dict(listed) == {name: code for name, code in errors.items() if name != "LoviaError"}
+    assert len(set(errors.values())) == len(errors)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
