@@ -69,5 +69,5 @@ def test_every_command_there_is_stands_in_the_table() -> None:
 
 def test_ci_calls_the_readmes_test_command() -> None:
     [command] = re.findall(r"^```sh tests\n(.*)\n```$", README, re.M)
-    assert command.endswith(".venv/bin/pytest")
+    assert command.endswith(".venv/bin/pytest -n auto")
     assert "sh tests" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
