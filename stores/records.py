@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from stores.entries import JSON, Entry, in_call_order
+from stores.errors import RunLockedError
+from stores.ids import as_words
 
 
 class Status(StrEnum):
@@ -237,6 +239,15 @@ class Owner:
     pid: int
     host: str
     since: float | None = None
+
+
+def locked_error(run_id: str, owner: Owner | None) -> RunLockedError:
+    """The error of a run that ``owner`` executes (R11); None is an owner that has not said its name yet."""
+    who = f"process {owner.pid} on {owner.host}" if owner and owner.pid else "another process"
+    return RunLockedError(
+        f"run {run_id!r} is being executed by {who}",
+        hint=f"wait for it, or stop it with: lovia cancel {as_words(run_id)}",
+    )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lovia_cli.cli.ids import damaged_run
-from lovia_cli.errors import RunLockedError
 from lovia_cli.wiring import Stores
-from stores.ids import as_words
 from stores.protocols import SessionFork
-from stores.records import RunInfo
+from stores.records import RunInfo, locked_error
 
 
 async def refuse_executing(stores: Stores, session_id: str) -> None:
@@ -22,10 +20,7 @@ async def refuse_executing(stores: Stores, session_id: str) -> None:
 def refuse_owned(run: RunInfo) -> None:
     """Raise `RunLockedError` while the run is being executed."""
     if run.owner is not None:
-        raise RunLockedError(
-            f"run {run.run_id!r} is being executed by process {run.owner.pid} on {run.owner.host}",
-            hint=f"wait for it, or stop it with: lovia cancel {as_words(run.run_id)}",
-        )
+        raise locked_error(run.run_id, run.owner)
 
 
 async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *, keep_history: bool) -> None:

@@ -9,10 +9,10 @@ from lovia_cli.engine.inputs import is_retry, new_inputs, repeats_start
 from lovia_cli.engine.limits import limits_in_force, reached, used
 from lovia_cli.engine.options import IfRunExists
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.errors import ConflictError, RunExistsError, RunLockedError, RunNotFoundError, UserError
+from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, UserError
 from stores.entries import InputEntry, entry_from_json
 from stores.ids import as_words
-from stores.records import RunHead, RunInfo, RunSnapshot, Segment, Status
+from stores.records import RunHead, RunInfo, RunSnapshot, Segment, Status, locked_error
 
 Notice = tuple[str, str]
 """A code and a text, said to whoever watches."""
@@ -124,10 +124,7 @@ def choose(runs: list[RunInfo]) -> RunInfo | None:
     """The unfinished run that the session's next input goes to: the one updated last (K6), if there is one."""
     for run in runs:
         if run.owner is not None:
-            raise RunLockedError(
-                f"run {run.run_id!r} of this session is being executed by process {run.owner.pid} on {run.owner.host}",
-                hint=f"wait for it, or stop it: lovia cancel {as_words(run.run_id)}",
-            )
+            raise locked_error(run.run_id, run.owner)
     return next((run for run in runs if run.damage is None), None)
 
 

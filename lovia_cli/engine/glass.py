@@ -11,10 +11,8 @@ from copy import deepcopy
 from typing import Any
 
 from stores.entries import JSON, Entry
-from stores.errors import RunLockedError
-from stores.ids import as_words
 from stores.protocols import RunLease, Session
-from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, Segment, Status, apply_head
+from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, Segment, Status, apply_head, locked_error
 
 
 class GlassSession:
@@ -60,10 +58,7 @@ class GlassRuns:
     async def lease(self, run_id: str) -> AsyncIterator[RunLease]:
         info = await self.info(run_id)
         if info and info.owner:
-            raise RunLockedError(
-                f"run {run_id!r} is being executed by process {info.owner.pid} on {info.owner.host}",
-                hint=f"wait for it, or stop it with: lovia cancel {as_words(run_id)}",
-            )
+            raise locked_error(run_id, info.owner)
         yield _Lease(self, run_id)
 
     async def load(self, run_id: str) -> RunSnapshot | None:

@@ -16,9 +16,8 @@ from stores.entries import JSON
 from stores.errors import RunLockedError, StoreBusyError, StoreError, StoreWriteError
 from stores.file.names import name_of
 from stores.file.root import Root
-from stores.ids import as_words
 from stores.oslock import Lock, is_alive, this_process
-from stores.records import Owner
+from stores.records import Owner, locked_error
 
 RUNS, SESSIONS, OWNERS = ("locks", "runs"), ("locks", "sessions"), ("locks", "owners")
 
@@ -98,12 +97,7 @@ class RunLock:
 
     def refusal(self, owner: Owner | None = None) -> RunLockedError:
         """The error that names the owner."""
-        owner = owner or read_owner(self._root, self._name)
-        who = f"process {owner.pid} on {owner.host}" if owner and owner.pid else "another process"
-        return RunLockedError(
-            f"run {self._run_id!r} is being executed by {who}",
-            hint=f"wait for it, or stop it with: lovia cancel {as_words(self._run_id)}",
-        )
+        return locked_error(self._run_id, owner or read_owner(self._root, self._name))
 
 
 def read_owner(root: Root, name: str) -> Owner | None:

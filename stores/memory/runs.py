@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 import orjson
 
 from stores import codec
-from stores.errors import RunExistsError, RunLockedError, RunNotFoundError, StoreBusyError, StoreWriteError
-from stores.ids import as_words, check_id
+from stores.errors import RunExistsError, RunNotFoundError, StoreBusyError, StoreWriteError
+from stores.ids import check_id
 from stores.protocols import RunLease
 from stores.records import (
     Owner,
@@ -28,6 +28,7 @@ from stores.records import (
     Status,
     apply_head,
     fold,
+    locked_error,
 )
 
 _WHERE = "memory"
@@ -131,14 +132,26 @@ class InMemoryCheckpointer:
         found = [one.number for one in kept if save in (None, one.number) and step in (None, one.step)]
         return _head(log[: found[-1]]) if found else None
 
+    async def read_log(self, run_id: str) -> list[Save]:
+        return deepcopy(self._log(run_id))
+
+    async def import_log(self, lease: RunLease, saves: list[Save]) -> None:
+        lease = self._unused(lease)
+        self._runs[lease.run_id] = _Run([_stored(save, lease.run_id) for save in saves])
+
     async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
-        if not isinstance(lease, _Lease) or self._leases.get(lease.run_id) is not lease:
-            raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first")
-        if lease.run_id in self._runs:
-            raise RunExistsError(f"run {lease.run_id!r} exists already", hint="use a new run id")
+        lease = self._unused(lease)
         if await self.moment(run_id, save=forked.number - 1) is None:
             raise RunNotFoundError(f"save {forked.number - 1} of run {run_id!r} is not kept")
         self._runs[lease.run_id] = _Run([*self._log(run_id)[: forked.number - 1], _stored(forked, lease.run_id)])
+
+    def _unused(self, lease: RunLease) -> _Lease:
+        """The lease of a run that is still to begin."""
+        if not isinstance(lease, _Lease) or self._leases.get(lease.run_id) is not lease:
+            raise StoreWriteError("this needs the lease of its own run", hint="take the run first")
+        if lease.run_id in self._runs:
+            raise RunExistsError(f"run {lease.run_id!r} exists already", hint="use a new run id")
+        return lease
 
     async def kept_histories(self) -> list[RunInfo]:
         gone = [(run_id, _head(run.saves)) for run_id, run in reversed(self._runs.items()) if run.deleted]
@@ -164,10 +177,7 @@ class InMemoryCheckpointer:
 
     def _refuse_leased(self, run_id: str) -> None:
         if lease := self._leases.get(run_id):
-            raise RunLockedError(
-                f"run {run_id!r} is being executed by process {lease.owner.pid} on {lease.owner.host}",
-                hint=f"wait for it, or stop it with: lovia cancel {as_words(run_id)}",
-            )
+            raise locked_error(run_id, lease.owner)
 
     def _record(self, lease: _Lease, save: Save) -> None:
         """Take ``save`` into the log of the run that ``lease`` holds. Save 1 begins a new log (R4, ``restart``)."""

@@ -18,9 +18,8 @@ import orjson
 
 from stores.entries import JSON
 from stores.errors import RunLockedError, StoreError
-from stores.ids import as_words
 from stores.oslock import Lock, is_alive, lock_error, this_process
-from stores.records import Owner
+from stores.records import Owner, locked_error
 from stores.sqlite.owner import check_beside
 from stores.sqlite.rows import RUNS
 
@@ -111,12 +110,7 @@ class RunLock:
 
     def refusal(self, owner: Owner | None = None) -> RunLockedError:
         """The error that names the owner."""
-        owner = owner or read_owner(self._database, self._run_id)
-        who = f"process {owner.pid} on {owner.host}" if owner and owner.pid else "another process"
-        return RunLockedError(
-            f"run {self._run_id!r} is being executed by {who}",
-            hint=f"wait for it, or stop it with: lovia cancel {as_words(self._run_id)}",
-        )
+        return locked_error(self._run_id, owner or read_owner(self._database, self._run_id))
 
     def is_cancelled(self) -> bool:
         """True when a request is there and meant for this very owner (Z9)."""
