@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stores.errors import LoviaError
-from stores.protocols import Checkpointer, History, ResultStore, RunIndex, Session, SessionIndex
+from stores.protocols import Checkpointer, History, ResultStore, RunIndex, RunLog, Session, SessionIndex
 
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stores.known import KnownIds
 
 
-class RunStore(Checkpointer, RunIndex, History, Protocol):
+class RunStore(Checkpointer, RunIndex, History, RunLog, Protocol):
     """What the command line asks of a store of runs: all there is."""
 
 

@@ -1,11 +1,15 @@
 """A run or a session as a file to hand on: one JSON object a line, or one JSON object.
 
-    {"v":1,"kind":"run","run_id":"trip","head":{...},"entries":4}
+    {"v":1,"kind":"run","run_id":"trip","head":{...},"entries":4,"saves":6}
     {"type":"input","text":"Plan a weekend"}
+    ...
+    {"kind":"save","save":1,"step":0,"at":...,"event":"started","head":{...},"entries":[0]}
     ...
     {"kind":"end","sum":"..."}
 
-A session has a line ``{"kind":"segment","run_id":...,"meta":{...},"entries":N}`` before the entries of each segment.
+The saves are the run's history; each names the entries that came with it by their place in the transcript, from 0, and
+has those in full that a fork's patch has taken out of it. An export without saves is whole, but has no history. A
+session has a line ``{"kind":"segment","run_id":...,"meta":{...},"entries":N}`` before the entries of each segment.
 The one object of the other form holds the same, with its entries and segments as lists. ``sum`` is the SHA-256 of
 that object without it, as compact JSON with sorted keys: whoever changes a file on purpose leaves it out.
 """
@@ -22,8 +26,8 @@ import orjson
 from stores.entries import JSON, Entry, entry_to_json
 from stores.errors import StoreError, StoreVersionError, UserError
 from stores.ids import check_id
-from stores.records import RunSnapshot, Segment, head_to_json
-from stores.shapes import check_depth, check_transcript, entry_of, head_of, refuse
+from stores.records import RunSnapshot, Save, Segment, fold, head_to_json
+from stores.shapes import check_depth, check_transcript, entry_of, head_of, refuse, save_of
 
 VERSION = 1
 MAX_BYTES = 256 * 1024 * 1024
@@ -38,16 +42,42 @@ class SessionRecord:
     segments: list[Segment]
 
 
+@dataclass(slots=True, kw_only=True)
+class RunRecord(RunSnapshot):
+    """A run with its history: all its saves, which fold to what it is."""
+
+    saves: list[Save]
+
+
 Exported = RunSnapshot | SessionRecord
+
+
+def run_record(run_id: str, saves: list[Save]) -> RunRecord:
+    """The run that these saves, of which there are some, come to."""
+    run = fold(run_id, saves)
+    assert run is not None
+    return RunRecord(run_id=run_id, head=run.head, entries=run.entries, saves=saves)
 
 
 def document_of(record: Exported) -> dict[str, JSON]:
     """The record as one JSON object, without its checksum. It shares its values with the record."""
     if isinstance(record, RunSnapshot):
         named: dict[str, JSON] = {"v": VERSION, "kind": "run", "run_id": record.run_id}
-        return {**named, "head": head_to_json(record.head), "entries": _rows(record.entries)}
+        document = {**named, "head": head_to_json(record.head), "entries": _rows(record.entries)}
+        return {**document, "saves": list(_save_rows(record))} if isinstance(record, RunRecord) else document
     segments = [_segment_row(segment) for segment in record.segments]
     return {"v": VERSION, "kind": "session", "session_id": record.session_id, "segments": segments}
+
+
+def _save_rows(record: RunRecord) -> Iterator[dict[str, JSON]]:
+    places = {id(entry): place for place, entry in enumerate(record.entries)}
+    for save in record.saves:
+        row: dict[str, JSON] = {"save": save.number, "step": save.step, "at": save.at, "event": save.event}
+        row |= {"head": save.head, "info": save.info, **save.extra}
+        if save.keep is not None:
+            row["keep"] = save.keep
+        row["entries"] = [places[id(entry)] if id(entry) in places else entry_to_json(entry) for entry in save.entries]
+        yield row
 
 
 def _segment_row(segment: Segment) -> dict[str, JSON]:
@@ -74,13 +104,15 @@ def sealed(document: dict[str, JSON]) -> dict[str, JSON]:
 
 def lines_of(document: dict[str, JSON]) -> Iterator[dict[str, JSON]]:
     """The lines of a document."""
-    yield {**document, ("entries" if "entries" in document else "segments"): len(_parts(document))}
+    lists = [name for name in ("entries", "segments", "saves") if name in document]
+    yield {**document, **{name: len(document[name]) for name in lists}}
     for part in _parts(document):
         if document["kind"] == "run":
             yield part
         else:
             yield {"kind": "segment", **part, "entries": len(part["entries"])}
             yield from part["entries"]
+    yield from ({"kind": "save", **row} for row in document.get("saves", ()))
     yield {"kind": "end", "sum": _sum(document)}
 
 
@@ -142,7 +174,19 @@ def _run(document: dict[str, Any], name: str, places: dict[int, int]) -> RunSnap
         raise refuse("the run has no entries", name)
     if head.steps < entries[-1].step:
         raise refuse(f"its head tells of {head.steps} steps, its entries of {entries[-1].step}", name)
-    return RunSnapshot(run_id=_id(document, "run_id", name), head=head, entries=entries)
+    run = RunSnapshot(run_id=_id(document, "run_id", name), head=head, entries=entries)
+    return run if document.get("saves") is None else _with_history(run, document["saves"], name, places)
+
+
+def _with_history(run: RunSnapshot, rows: Any, name: str, places: dict[int, int]) -> RunRecord:
+    """The run with its saves, which must come to what it is."""
+    if not isinstance(rows, list) or not rows:
+        raise refuse("its saves are no list", name)
+    saves = [save_of(row, n, run.entries, _at(name, places, id(row))) for n, row in enumerate(rows, 1)]
+    record = run_record(run.run_id, saves)
+    if (record.head, record.entries) != (run.head, run.entries):
+        raise refuse("its saves do not come to what it holds", name)
+    return record
 
 
 def _session(document: dict[str, Any], name: str, places: dict[int, int]) -> SessionRecord:
@@ -221,6 +265,8 @@ class _Reader:
         _check_version(header, self._where())
         if header["kind"] == "run":
             header["entries"] = self._take(header.get("entries"))
+            if "saves" in header:
+                header["saves"] = [self._save() for _ in range(self._count(header["saves"]))]
         else:
             header["segments"] = [self._segment() for _ in range(self._count(header.get("segments")))]
         self._end(header)
@@ -231,6 +277,13 @@ class _Reader:
         if row.pop("kind", None) != "segment":
             raise refuse("a segment is missing here", self._where())
         return {**row, "entries": self._take(row.get("entries"))}
+
+    def _save(self) -> dict[str, Any]:
+        row = self._next("a save")
+        if row.pop("kind", None) != "save":
+            raise refuse("a save is missing here", self._where())
+        self._places[id(row)] = self._line
+        return row
 
     def _take(self, count: Any) -> list[dict[str, Any]]:
         rows = []

@@ -202,6 +202,22 @@ class SessionIndex(Protocol):
 
 
 @runtime_checkable
+class RunLog(Protocol):
+    """Optional: a run's whole log of saves, to be handed on and taken in elsewhere."""
+
+    async def read_log(self, run_id: str) -> list[Save]:
+        """Every save of the run, oldest first; an unknown run gives an empty list. No lease is taken."""
+        ...
+
+    async def import_log(self, lease: RunLease, saves: list[Save]) -> None:
+        """Begin the leased run with ``saves``, numbered from 1: whole or not at all, before it returns.
+
+        The lease goes on with the run. Raises `RunExistsError` when a run, or the kept history of one, has its id.
+        """
+        ...
+
+
+@runtime_checkable
 class SessionImport(Protocol):
     """Optional: taking in a session that was exported elsewhere."""
 

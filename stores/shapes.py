@@ -11,7 +11,7 @@ from typing import Any
 
 from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entries_from_json, pair
 from stores.errors import StoreDamagedError, StoreError
-from stores.records import RunHead, Status, Usage
+from stores.records import RunHead, Save, Status, Usage
 from stores.values import MAX_DEPTH
 
 _ROOM = 10
@@ -105,6 +105,16 @@ HEAD: dict[str, Test] = {
 }
 
 
+_SAVE: dict[str, Test] = {
+    **dict.fromkeys(("save", "step"), _whole),
+    "at": _number,
+    "event": _text,
+    **dict.fromkeys(("head", "info"), _object),
+    "keep": _maybe(_whole),
+    "entries": lambda value: isinstance(value, list) and all(_whole(one) or _object(one) for one in value),
+}
+
+
 def refuse(what: str, where: str) -> StoreDamagedError:
     """The error for a file that cannot be taken in; nothing of it was."""
     return StoreDamagedError(what, where=where, hint="nothing was stored; export it again, or mend the file")
@@ -162,6 +172,33 @@ def head_of(fields: Any, where: str) -> RunHead:
         else:
             head.extra[name] = value
     return head
+
+
+def save_of(row: Any, number: int, entries: Sequence[Entry], where: str) -> Save:
+    """Save ``number`` of a run with these entries, which the row names by their places."""
+    if not isinstance(row, dict):
+        raise refuse(f"a save is no object but {_shown(row)}", where)
+    check_depth(row, where)
+    if missing := [name for name in _SAVE if name not in row and name not in ("info", "keep", "head")]:
+        raise refuse(f"a save has no {missing[0]}", where)
+    check_fields(row, _SAVE, "a save", where)
+    if row["save"] != number:
+        raise refuse(f"save {number} is missing here", where)
+    check_fields(row.get("head", {}), HEAD, "the head of a save", where)
+    new = [
+        entries[one] if isinstance(one, int) and one < len(entries) else entry_of(one, where) for one in row["entries"]
+    ]
+    return Save(
+        number=number,
+        step=row["step"],
+        at=row["at"],
+        event=row["event"],
+        entries=new,
+        head=row.get("head", {}),
+        info=row.get("info", {}),
+        keep=row.get("keep"),
+        extra={name: value for name, value in row.items() if name not in _SAVE},
+    )
 
 
 def check_transcript(entries: Sequence[Entry], where: str) -> None:

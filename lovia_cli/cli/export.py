@@ -14,7 +14,7 @@ from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
-from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
+from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, run_record, sealed
 from stores.records import RunSnapshot, Status
 
 FORMATS = ("jsonl", "json", "md", "html", "scripted")
@@ -47,27 +47,30 @@ COMMAND = export
 
 async def _export(call: Call, name: str | None, format: str, redact: bool) -> Answer:
     stores = open_stores(call.settings.store)
-    record = await _record(call, stores, name)
+    record, status = await _record(call, stores, name)
     document = document_of(record)
     if (redacted := _redacted(call, record, document, redact)) is not None:
         document, record = redacted, record_of(redacted, "the redacted export")
+    if isinstance(record, RunSnapshot) and status is not None:
+        record.head.status = status
     if format == "scripted":
         return await _scripted(call, stores, record)
     return _ANSWERS[format](record, document)
 
 
-async def _record(call: Call, stores: Stores, name: str | None) -> Exported:
+async def _record(call: Call, stores: Stores, name: str | None) -> tuple[Exported, str | None]:
+    """The run or the session, and the status that the run has for whoever looks at it now (R3)."""
     thing = await thing_meant(stores, name)
     if thing.run is None:
         for run in thing.unfinished:
             what = "is not in it yet" if run.status == Status.COMPLETED else f"is {run.status}, and no part of it"
             call.note(f"run {run.run_id} of this session {what}: export it by its own id")
-        return SessionRecord(session_id=thing.session_id, segments=thing.segments)
+        return SessionRecord(session_id=thing.session_id, segments=thing.segments), None
     call.run_id, call.session_id = thing.run.run_id, thing.run.session_id
-    snapshot = await stores.runs.load(thing.run.run_id)
-    if snapshot is None:
+    saves = await stores.runs.read_log(thing.run.run_id)
+    if not saves:
         raise StoreDamagedError(f"run {thing.run.run_id!r} cannot be read", where=str(stores.location))
-    return snapshot
+    return run_record(thing.run.run_id, saves), thing.run.status
 
 
 def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bool) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ def import_(
 ) -> Answer:
     """Take in a run or a session, as jsonl or json. It is stored whole or not at all, and never over another.
 
-    A run comes with its entries, steps, numbers and state, as one save; approvals do not follow it.
+    A run comes with its history, so that it can be forked; approvals do not follow it.
     """
     if new_id is not None:
         check_id(new_id, "new id")

@@ -1,14 +1,16 @@
-"""Taking in what was exported: a run as its one save, a session with its finished runs."""
+"""Taking in what was exported: a run with its history, a session with its finished runs."""
 
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from dataclasses import replace
 
 from lovia_cli.errors import ConflictError, RunExistsError, UserError
-from stores.exchange import SessionRecord
+from stores.entries import JSON
+from stores.exchange import RunRecord, SessionRecord, run_record
 from stores.ids import as_words, check_id
-from stores.protocols import Checkpointer, KeptHistories, RunIndex, Session, SessionImport
+from stores.protocols import Checkpointer, KeptHistories, RunIndex, RunLog, Session, SessionImport
 from stores.records import RunHead, RunSnapshot, Save, Status, head_to_json
 
 _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
@@ -17,31 +19,29 @@ _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
 async def import_run(
     run: RunSnapshot, *, checkpointer: Checkpointer, session: Session | None = None, new_id: str | None = None
 ) -> RunSnapshot:
-    """Store ``run`` under its own id, or ``new_id``, in one save, and return it as it is stored.
+    """Store ``run`` under its own id, or ``new_id``, in one atomic step, and return it as it is stored.
 
-    Entries and head are those that were exported, but for what follows no import: approvals and grants (A5), so that
-    a run that waited for one is interrupted, and the saves before. Under a new id it leaves its session.
+    Entries, head and history are those that were exported; without history it has one save. Approvals and grants
+    follow no import (A5): a run that waited for one is interrupted. Under a new id it leaves its session.
     Raises `RunExistsError` when a run or a kept history has the id, and `ConflictError` when ``session`` has another
     conversation under the run's session id.
     """
     run_id = check_id(new_id or run.run_id, "run id")
-    head = _following(run.head, renamed=run_id != run.run_id)
+    saves = _following(run, renamed=run_id != run.run_id)
     async with checkpointer.lease(run_id) as lease:
         if await lease.load() is not None or await _has_history(checkpointer, run_id):
             raise RunExistsError(
                 f"run {run_id!r} exists already", hint="take it in under another id: lovia import FILE --new-id ID"
             )
-        await _refuse_other_conversation(run_id, head, session)
-        at = time.time() if head.updated_at is None else head.updated_at
-        default = head_to_json(RunHead())
-        fields = {name: value for name, value in head_to_json(head).items() if name not in _OF_THE_SAVE}
-        changed = {name: value for name, value in fields.items() if name not in default or value != default[name]}
-        await lease.save(
-            Save(number=1, step=head.steps, at=at, event="imported", entries=list(run.entries), head=changed)
-        )
+        session_id = None if run_id != run.run_id else run.head.session_id
+        await _refuse_other_conversation(run_id, session_id, run.head.history_upto, session)
+        if isinstance(checkpointer, RunLog):
+            await checkpointer.import_log(lease, saves)
+        else:
+            await lease.save(_one_save(run_record(run_id, saves)))
         stored = await lease.load()
     assert stored is not None
-    if head.session_id is not None and isinstance(checkpointer, RunIndex) and await _in_session(run_id, head, session):
+    if session_id is not None and isinstance(checkpointer, RunIndex) and await _in_session(run_id, session_id, session):
         await checkpointer.settle(run_id)
     return stored
 
@@ -69,11 +69,28 @@ async def import_session(
     return session_id
 
 
-def _following(head: RunHead, *, renamed: bool) -> RunHead:
-    """The head without what follows no import."""
-    waits = head.status in (Status.AWAITING_APPROVAL, Status.RUNNING)
-    head = replace(head, approvals=[], grants=[], status=Status.INTERRUPTED if waits else head.status)
-    return replace(head, session_id=None, history_upto=None) if renamed else head
+def _following(run: RunSnapshot, *, renamed: bool) -> list[Save]:
+    """The run's saves, without what follows no import."""
+    saves = run.saves if isinstance(run, RunRecord) else [_one_save(run)]
+    left_out = {"approvals", "grants", *(("session_id", "history_upto") if renamed else ())}
+    return [replace(save, head=_without(save.head, left_out)) for save in saves]
+
+
+def _without(head: dict[str, JSON], left_out: set[str]) -> dict[str, JSON]:
+    kept = {name: value for name, value in head.items() if name not in left_out}
+    waits = kept.get("status") == Status.AWAITING_APPROVAL
+    return {**kept, "status": Status.INTERRUPTED.value} if waits else kept
+
+
+def _one_save(run: RunSnapshot) -> Save:
+    """All that the run is in a save."""
+    default = head_to_json(RunHead())
+    fields = {name: value for name, value in head_to_json(run.head).items() if name not in _OF_THE_SAVE}
+    changed = {name: value for name, value in fields.items() if name not in default or value != default[name]}
+    at = time.time() if run.head.updated_at is None else run.head.updated_at
+    return Save(
+        number=1, step=run.head.steps, at=at, event="imported", entries=list(run.entries), head=deepcopy(changed)
+    )
 
 
 async def _has_history(checkpointer: Checkpointer, run_id: str) -> bool:
@@ -81,19 +98,21 @@ async def _has_history(checkpointer: Checkpointer, run_id: str) -> bool:
     return any(run.run_id == run_id for run in kept)
 
 
-async def _in_session(run_id: str, head: RunHead, session: Session | None) -> bool:
-    stored = await session.segments(head.session_id) if session and head.session_id is not None else []
+async def _in_session(run_id: str, session_id: str, session: Session | None) -> bool:
+    stored = await session.segments(session_id) if session else []
     return any(segment.run_id == run_id for segment in stored)
 
 
-async def _refuse_other_conversation(run_id: str, head: RunHead, session: Session | None) -> None:
+async def _refuse_other_conversation(
+    run_id: str, session_id: str | None, upto: str | None, session: Session | None
+) -> None:
     """A session of the run's session id must be the one it came from: it has the run, or what the run began with."""
-    if head.session_id is None or session is None:
+    if session_id is None or session is None:
         return
-    here = {segment.run_id for segment in await session.segments(head.session_id)}
-    if here and run_id not in here and head.history_upto not in here:
+    here = {segment.run_id for segment in await session.segments(session_id)}
+    if here and run_id not in here and upto not in here:
         raise ConflictError(
-            f"session {head.session_id!r} here is another conversation than that of run {run_id!r}",
-            where=f"lovia history {as_words(f'session:{head.session_id}')}",
+            f"session {session_id!r} here is another conversation than that of run {run_id!r}",
+            where=f"lovia history {as_words(f'session:{session_id}')}",
             hint="take the run in without its session, under an id of its own: lovia import FILE --new-id ID",
         )

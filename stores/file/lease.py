@@ -2,7 +2,8 @@
 
 The order of writes is what makes every crash resumable. Each line is one durable step:
 
-    fresh, restart    chunk 1 of a new key; the session's open marker; the ref = COMMIT; then the old data goes
+    fresh, restart,   chunk 1 of a new key; the session's open marker; the ref = COMMIT; then the old data goes
+    import
     save              the tail chunk
     seal              the next chunk; the ref
     status            back into running: the ref first. Out of it: the chunk, then the ref
@@ -52,6 +53,9 @@ class FileLease:
 
     async def fork(self, source_id: str, forked: Save) -> None:
         await self._root.worker.save(self._fork, source_id, forked)
+
+    async def import_log(self, saves: list[Save]) -> None:
+        await self._root.worker.save(self._import, saves)
 
     async def cancel_requested(self) -> bool:
         return is_cancelled(self._root, self._run_id, self._lock.owner)
@@ -139,15 +143,31 @@ class FileLease:
 
     def _fork(self, source_id: str, forked: Save) -> None:
         """The first save that is the run's own, behind those of its source."""
+        runs = self._unused()
+        self._ref, self._tail, self._data = begin_fork(self._root, runs, self._run_id, source_id, forked)
+        if self._old_key:
+            release(self._root, self._old_key)
+
+    def _import(self, saves: list[Save]) -> None:
+        """All of a log as one first chunk: what a crash leaves of it is no run that has lost its ref."""
+        runs, ref = self._unused(), Ref.new(self._run_id, new_key())
+        tail = Tail(self._run_id, ref.key, sets={}, own=saves[-1].number)
+        for save in saves:
+            ref.advance_by(save)
+            tail.add(codec.encode_save(save), save)
+        self._write_first(runs, ref, tail)
+        if self._old_key:
+            release(self._root, self._old_key)
+
+    def _unused(self) -> Folder:
+        """The folder of refs, in which the run has none, nor a history that was kept."""
         self._open()
         self._lock.sign()
         runs = known(self._runs)
         stored = read_ref(runs, name_of(self._run_id))
         if stored and (not stored.is_deleted or stored.fields.get("keep")):
             raise RunExistsError(f"run {self._run_id!r} exists already", hint="use a new run id")
-        self._ref, self._tail, self._data = begin_fork(self._root, runs, self._run_id, source_id, forked)
-        if self._old_key:
-            release(self._root, self._old_key)
+        return runs
 
     def _begin(self, save: Save, line: bytes) -> None:
         """The first save of a run, or of its restart: one atomic step, the ref's (R4)."""
@@ -158,6 +178,14 @@ class FileLease:
             ref.fields["drop"] = dropped
         tail = Tail(self._run_id, ref.key, sets={})
         tail.add(line, save)
+        self._write_first(runs, ref, tail)
+        if dropped:
+            release(self._root, dropped)
+        if old and old.session_id != ref.session_id:
+            remove_marker(self._root, old)
+
+    def _write_first(self, runs: Folder, ref: Ref, tail: Tail) -> None:
+        """The data of a run that begins, and then its ref."""
         if self._data:
             self._data.close()
         data = self._data = self._root.make_folder("data", ref.key)
@@ -170,10 +198,6 @@ class FileLease:
         ref.point_at(1, tail.lines.sum)
         ref.write(runs, by=data)
         self._ref, self._tail = ref, tail
-        if dropped:
-            release(self._root, dropped)
-        if old and old.session_id != ref.session_id:
-            remove_marker(self._root, old)
 
     def _discard(self, key: str) -> None:
         """Data that no ref names, after a write failed: nothing is lost with it, and an error is on its way."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from stores import codec
 from stores.errors import StoreDamagedError
 from stores.file.chunks import Chunk, data_folder, read_all, read_backwards, read_from
 from stores.file.locks import read_owner
@@ -17,7 +18,7 @@ from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.survey import lost_data
 from stores.folding import fold_records, save_info
-from stores.records import Owner, RunInfo, RunSnapshot, SaveInfo, Status
+from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Status
 
 T = TypeVar("T")
 
@@ -58,6 +59,14 @@ def read_snapshot(root: Root, run_id: str) -> RunSnapshot | None:
     if snapshot and snapshot.head.status == Status.RUNNING and owner is None:
         snapshot.head.status = Status.INTERRUPTED.value
     return snapshot
+
+
+def read_run_log(root: Root, run_id: str) -> list[Save]:
+    """Every save, those of a deleted run too where its history was kept."""
+    ref = find_ref(root, run_id)
+    found = _checked(ref, _chunks(root, ref)) if ref else ()
+    rows = ((record, chunk.where) for chunk in found for record in chunk.records)
+    return [codec.decode_save(record, where=where, run_id=run_id) for record, where in rows]
 
 
 def fold_chunks(run_id: str, chunks: Iterable[Chunk]) -> RunSnapshot | None:

@@ -224,6 +224,15 @@ class FileCheckpointer:
         cut = find_cut(self._root, run_id, step=step, save=save)
         return None if cut is None else head_at(self._root, cut)
 
+    async def read_log(self, run_id: str) -> list[Save]:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: reading.read_run_log(self._root, run_id))
+
+    async def import_log(self, lease: RunLease, saves: list[Save]) -> None:
+        if not isinstance(lease, FileLease):
+            raise StoreWriteError("an import needs the lease of its own run", hint="take the run first")
+        await lease.import_log(saves)
+
     async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
         if not isinstance(lease, FileLease):
             raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first, from this store")

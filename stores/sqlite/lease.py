@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stores import codec
-from stores.errors import StoreError, StoreWriteError, UserError
+from stores.errors import RunExistsError, StoreError, StoreWriteError, UserError
 from stores.records import RunSnapshot, Save
 from stores.sqlite import saves
 from stores.sqlite.database import Database
@@ -82,6 +82,23 @@ class SQLiteLease:
             with self._database.writing(RUNS) as connection:
                 row = begin_fork(connection, self._run_id, source_id, forked, where=self._database.where)
                 self._add(connection, row, forked, data)
+        except UserError:
+            raise
+        except BaseException:
+            self._is_broken = True
+            raise
+        self._last = (row.save, row.last)
+
+    def import_log(self, log: list[Save]) -> None:
+        """Begin the run with all these saves, in one transaction."""
+        self._refuse_when_over()
+        try:
+            with self._database.writing(RUNS) as connection:
+                if read_row(connection, self._run_id, where=self._database.where) is not None:
+                    raise RunExistsError(f"run {self._run_id!r} exists already", hint="use a new run id")
+                row = self._begin(connection, None)
+                for save in log:
+                    self._add(connection, row, save, codec.encode_save(save))
         except UserError:
             raise
         except BaseException:

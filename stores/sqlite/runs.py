@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from stores import codec
 from stores.errors import StoreBusyError, StoreWriteError
 from stores.ids import check_id
 from stores.protocols import RunLease
@@ -212,6 +213,23 @@ class SQLiteCheckpointer:
             if connection is None or row is None:
                 return None
             return moment(connection, row, step=step, save=save, where=self._database.where)
+
+    async def read_log(self, run_id: str) -> list[Save]:
+        return await self._call(self._read_log, check_id(run_id, "run id"))
+
+    def _read_log(self, run_id: str) -> list[Save]:
+        where = self._database.where
+        with self._database.reading(RUNS) as connection:
+            row = read_row(connection, run_id, where=where) if connection else None
+            if connection is None or row is None:
+                return []
+            found = saves.read_saves(connection, row, 1, row.save, where=where)
+            return [codec.decode_save(record, where=where, run_id=run_id) for _, record in found]
+
+    async def import_log(self, lease: RunLease, saves: list[Save]) -> None:
+        if not isinstance(lease, SQLiteLease):
+            raise StoreWriteError("an import needs the lease of its own run", hint="take the run first")
+        await self._call(lease.import_log, saves)
 
     async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
         if not isinstance(lease, SQLiteLease):

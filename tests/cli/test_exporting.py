@@ -6,7 +6,6 @@ import json
 import os
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -45,22 +44,10 @@ def test_what_is_exported_and_imported_is_exported_the_same(used: Lovia, form: s
     for argv, data in ((["import", "session"], session), (["import", "-"], run)):
         (used.folder / "session").write_bytes(data)
         assert used(*argv, "--store", "two", stdin=data).code == 0
-    two = used("export", "r1", "--format", form, "--store", "two").stdout
-    assert two.replace(b'"save":1', b'"save":6').split(b"\n")[1:-2] == run.split(b"\n")[1:-2] or form == "json"
-    assert facts(two) == facts(run)
+    assert used("export", "r1", "--format", form, "--store", "two").stdout == run
     assert used("export", "u1", "--format", form, "--store", "two").stdout == session
     assert used("replay", "r1", "--store", "two").out == "Sun, <b>`*`</b>\n"
     assert used("doctor", "--store", "two").code == 0
-
-
-def facts(data: bytes) -> Any:
-    """All that is exported but how many saves there were, and the checksum that is over that, too."""
-    texts = [data] if data.startswith(b"{\n") else data.splitlines()
-    rows = [json.loads(text) for text in texts]
-    for row in rows:
-        row.pop("sum", None)
-        row.get("head", {}).pop("save", None)
-    return rows
 
 
 def test_the_output_option_gives_the_same_files(used: Lovia) -> None:
@@ -84,20 +71,20 @@ def test_an_import_says_what_it_took_in_and_never_replaces(used: Lovia) -> None:
         "status": "completed", "steps": 2,
     }  # fmt: skip
     assert used("show", "copy").out.split("\n")[1:] == used("show", "r1").out.split("\n")[1:]
-    assert used("history", "copy", "--json").json["saves"][0]["event"] == "imported"
+    assert used("fork", "copy", "--from-step", "1").code == 0
 
 
 def test_x5_what_is_no_export_is_named_and_stores_nothing(used: Lovia) -> None:
     whole = exported(used, "r1", "--format", "jsonl")
     with (used.folder / "huge").open("wb") as file:
         file.truncate(1024**3)
-    (used.folder / "cut").write_bytes(whole[:-100])
+    (used.folder / "cut").write_bytes(whole[: whole.index(b'"call_id"')])
     (used.folder / "new").write_bytes(whole.replace(b'"v":1', b'"v":2', 1))
     (used.folder / "deep").write_bytes(b"[" * 1_000_000)
     before = used.store_bytes()
     for name, code, said in [
         ("huge", 10, f"larger than {MAX_BYTES // 1024**2} MB"),
-        ("cut", 10, "cut:6"),
+        ("cut", 10, "cut:5"),
         ("new", 10, "upgrade lovia"),
         ("deep", 10, "deep:1"),
         ("agent.yaml", 10, "agent.yaml:1"),

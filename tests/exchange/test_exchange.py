@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,26 @@ from hypothesis import given, settings
 
 from lovia_cli.agent import Agent
 from lovia_cli.engine.importing import import_run, import_session
+from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.runner import CheckpointOptions, Runner
 from lovia_cli.errors import ConflictError, LoviaError, RunExistsError, StoreDamagedError, StoreVersionError
 from lovia_cli.models.scripted import ScriptedModel
 from stores import codec, shapes
 from stores.entries import AssistantTextEntry, InputEntry, ToolCallEntry, ToolResultEntry
-from stores.exchange import Exported, SessionRecord, document_of, read_export, record_of, write_export
+from stores.exchange import (
+    Exported,
+    SessionRecord,
+    document_of,
+    read_export,
+    record_of,
+    run_record,
+    write_export,
+)
 from stores.file import FileStore
 from stores.memory import InMemoryCheckpointer, InMemorySession
-from stores.records import RunHead, RunSnapshot, Segment
+from stores.records import RunHead, RunSnapshot, Save, Segment
 from stores.sqlite import SQLiteStore
+from tests.engine.kit import FakeTool
 from tests.exchange.kit import runs
 
 
@@ -164,6 +175,69 @@ async def test_an_imported_run_goes_on_where_it_stood() -> None:
     go_on = CheckpointOptions(elsewhere, run_id="r1", if_run_exists="resume_only")
     result = await Runner.run(agent, limits={"max_steps": 9}, checkpoint=go_on)
     assert (result.output, result.steps, result.tool_calls) == ("done", 2, 1)
+
+
+@pytest.mark.anyio
+async def test_a_history_comes_along_and_can_be_forked(stores: Any) -> None:
+    """Results in the order they came, a fork that has cut its transcript, and a fork of what was imported."""
+    runs, _ = stores
+    source = InMemoryCheckpointer()
+    turns = [{"tool_calls": [{"name": "work", "id": "c", "arguments": {"x": x}} for x in "ab"]}, {"text": "done"}]
+    late = asyncio.Event()
+
+    async def work(arguments: dict[str, Any], _context: Any) -> str:
+        if arguments["x"] == "a":
+            await late.wait()
+        late.set()
+        return f"did {arguments['x']}"
+
+    bot = Agent(name="a", model=ScriptedModel(turns), tools=[FakeTool(action=work)])
+    await Runner.run(bot, "go", checkpoint=CheckpointOptions(source, run_id="r1"))
+    patch = Patch(messages=lambda entries: [*entries[:1], {"role": "user", "content": "other"}])
+    await Runner.fork("r1", checkpointer=source, from_step=1, patch=patch, new_id="cut")
+    for run_id in ("r1", "cut"):
+        record = run_record(run_id, await source.read_log(run_id))
+        for form in FORMS:
+            assert read_export(form(record), "x") == record
+        await import_run(record, checkpointer=runs)
+        assert await runs.read_log(run_id) == await source.read_log(run_id)
+        assert await runs.history(run_id) == await source.history(run_id)
+        assert await runs.load(run_id) == await source.load(run_id)
+    results = [save.info["call"] for save in reversed(await runs.history("r1")) if save.event == "result"]
+    assert results == ["1.2", "1.1"]
+    patch = Patch(tool_results=[("1.1", "rain")])
+    forked = await Runner.fork("r1", checkpointer=runs, from_step=1, patch=patch)
+    result = await Runner.run(bot, checkpoint=CheckpointOptions(runs, forked.run_id, "resume_only"))
+    assert [entry.output for entry in result.entries if isinstance(entry, ToolResultEntry)] == ["rain", "did b"]
+
+
+@pytest.mark.anyio
+async def test_a5_a_history_comes_without_approvals() -> None:
+    one = Save(number=1, step=0, at=1.0, event="started", entries=[InputEntry(text="go")], head={"status": "running"})
+    waits = {"status": "awaiting_approval", "approvals": [{"id": "a1"}], "grants": [{"tool": "x"}]}
+    two = Save(number=2, step=0, at=2.0, event="paused", head=waits)
+    got = await import_run(run_record("r1", [one, two]), checkpointer=InMemoryCheckpointer())
+    assert (got.head.status, got.head.approvals, got.head.grants, got.head.save) == ("interrupted", [], [], 2)
+
+
+def test_saves_that_do_not_come_to_the_run_are_refused() -> None:
+    one = Save(number=1, step=0, at=1.0, event="started", entries=[InputEntry(text="go")], head={"agent": "a"})
+    record = run_record("r1", [one, Save(number=2, step=0, at=2.0, event="failed", head={"status": "failed"})])
+    good = orjson.loads(orjson.dumps(document_of(record)))
+    assert record_of(deepcopy(good), "x") == record
+    for place, key, value in [
+        (0, "entries", []), (0, "entries", [1]), (0, "entries", [-1]), (0, "entries", ["x"]), (1, "save", 3),
+        (1, "head", []), (1, "head", {"status": "asleep"}), (1, "head", {"status": "completed"}), (1, "step", "1"),
+        (1, "keep", "x"), (1, "at", None), (1, "event", 7), (1, "step", 1),
+    ]:  # fmt: skip
+        bad = deepcopy(good)
+        bad["saves"][place][key] = value
+        with pytest.raises(StoreDamagedError):
+            record_of(bad, "x")
+    for saves in ([], None, 7, ["x"], good["saves"][:1]):
+        if saves is not None:
+            with pytest.raises(StoreDamagedError):
+                record_of({**deepcopy(good), "saves": saves}, "x")
 
 
 # --- what is no export ------------------------------------------------------------------------------------------------
