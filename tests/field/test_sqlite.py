@@ -183,8 +183,8 @@ def retold(lovia: Lovia, session: str, old: str, new: str) -> None:
     """Write the session's segment as a later version would have."""
     from stores.sqlite.segments import SegmentRow
 
-    columns = "session_id, n, run_id, entries, meta, checksum, truncated"
+    columns = "session_id, n, run_id, entries, meta, checksum, truncated, strand"
     with closing(connect(lovia.folder / "store.db")) as raw, raw:
         found = list(raw.execute(f"SELECT {columns} FROM lovia_segments WHERE session_id = ?", (session,)).fetchone())
         found[3:5] = found[3].replace(old, new, 1).encode(), found[4].encode()
-        SegmentRow(*found).update(raw)
+        SegmentRow(*found).put(raw)
