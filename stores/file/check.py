@@ -217,7 +217,7 @@ def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set
     """The data folders that belong to the ref of that name, and the run's id as far as it is known."""
     try:
         ref = read_fields(root, name)
-        return {ref.key, ref.fields.get("drop") or ref.key}, ref.run_id
+        return {ref.key, ref.drop or ref.key}, ref.run_id
     except (StoreError, FileNotFoundError):
         mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
         return {folder.key for folder in mine}, next((folder.run_id for folder in mine if folder.run_id), name)
