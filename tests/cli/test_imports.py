@@ -12,48 +12,57 @@ from tests.cli.lovia import Lovia
 
 LIBRARIES = (
     "typer", "asyncio", "orjson", "filelock", "pydantic", "ruamel", "jsonschema", "docstring_parser", "rich", "sqlite3",
-    "openai", "anthropic", "httpx", "httpx2", "mcp", "yaml",
+    "openai", "anthropic", "httpx", "httpx2", "mcp", "yaml", "typing_extensions", "subprocess", "logging",
 )  # fmt: skip
 
-PARSER = {"typer"}
-READS = {"typer", "asyncio", "orjson"}
-WRITES = READS | {"filelock"}
-CHECKS = {"typer", "asyncio", "pydantic", "ruamel"}
+NOTHING: set[str] = set()
+HELP = {"typer", "subprocess"}
+"""A right command line needs no typer: it is for help, and for saying what is wrong."""
+READS = {"orjson"}
+LOOP = {"asyncio", "subprocess", "logging"}
+WRITES = READS | LOOP | {"filelock"}
+CHECKS = {"pydantic", "ruamel", "typing_extensions"}
 RUNS = WRITES | CHECKS
 
 TABLE = [
-    (set(), ["__complete", "bash", "lovia sh", " :="]),
-    (set(), ["__complete", "bash", "lovia show --ca", " :="]),
-    (set(), ["__complete", "bash", "lovia show ", " :="]),
-    (PARSER, ["--version"]),
-    (PARSER, ["completion", "bash"]),
-    (PARSER, ["nosuch"]),
-    (PARSER, ["init", "shop"]),
-    (PARSER | {"pydantic"}, ["schema", "run"]),
-    (PARSER | {"pydantic"}, ["schema", "events"]),
-    (PARSER | {"pydantic"}, ["schema", "agent"]),
+    (NOTHING, ["__complete", "bash", "lovia sh", " :="]),
+    (NOTHING, ["__complete", "bash", "lovia show --ca", " :="]),
+    (NOTHING, ["__complete", "bash", "lovia show ", " :="]),
+    (NOTHING, ["--version"]),
+    (NOTHING, ["completion", "bash"]),
+    (NOTHING, ["init", "shop"]),
+    (NOTHING, ["schema", "run"]),
+    (NOTHING, ["schema", "events"]),
+    (NOTHING, ["schema", "agent"]),
+    (HELP, ["nosuch"]),
+    (HELP | READS, ["--help"]),
+    (HELP, ["completion", "--help"]),
     (READS, ["history"]),
     (READS, ["history", "r1"]),
     (READS, ["history", "u1"]),
     (READS, ["history", "--tree"]),
     (READS, ["show", "r1"]),
     (READS, ["show", "u1", "--json"]),
-    (READS, ["cancel", "r1"]),
-    (READS, ["compare", "r1", "u1"]),
-    (READS, ["compare", "r1", "u1", "--html", "page.html"]),
-    (WRITES, ["fork", "r1", "--from-step", "1"]),
     (READS, ["doctor"]),
+    (READS, ["trim", "u1", "--dry-run"]),
+    (READS, ["rewind", "u1", "--last-run", "--dry-run"]),
+    (READS, ["prune", "--older-than", "1d", "-y"]),
+    (READS, ["rm", "nosuch", "-y"]),
+    (READS | LOOP, ["cancel", "r1"]),
     (WRITES, ["runs", "finalize", "r1"]),
+    (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
     (CHECKS, ["validate", "agent.yaml"]),
     (RUNS, ["run", "agent.yaml", "go"]),
     (RUNS, ["run", "agent.yaml", "go", "--json"]),
-    (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
-    ({"filelock", "orjson", "asyncio"}, ["replay", "r1"]),
-    ({"orjson", "asyncio"} | {"pydantic", "ruamel"}, ["replay", "r1", "--agent", "agent.yaml"]),
-    ({"orjson"}, ["export", "r1"]),
-    ({"orjson"}, ["export", "u1", "--format", "html"]),
-    ({"orjson", "asyncio", "pydantic"}, ["export", "r1", "--format", "scripted"]),
-    ({"orjson", "asyncio"}, ["import", "agent.yaml"]),
+    (READS, ["compare", "r1", "u1"]),
+    (READS, ["compare", "r1", "u1", "--html", "page.html"]),
+    (WRITES, ["fork", "r1", "--from-step", "1"]),
+    (WRITES, ["replay", "r1"]),
+    (READS | LOOP | CHECKS, ["replay", "r1", "--agent", "agent.yaml"]),
+    (READS, ["export", "r1"]),
+    (READS, ["export", "u1", "--format", "html"]),
+    (READS | {"pydantic", "typing_extensions"}, ["export", "r1", "--format", "scripted"]),
+    (READS, ["import", "agent.yaml"]),
 ]
 
 
