@@ -30,7 +30,7 @@ def doctor(
     store = call.settings.store
     if not os.path.lexists(store.path):
         raise StoreNotFoundError(
-            f"there is no store at {store}", hint="name another with --store, or make one with: lovia init"
+            f"there is no store at {store}", hint="name another with --store; the first run makes one"
         )
     found = check_store(store, repair=repair)
     mended = [finding for finding in found if repair and finding.repairable]
