@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lovia_cli.cli.options import parameters
+from lovia_cli.cli.parameters import Option
 from lovia_cli.cli.parser import Verbs
 from lovia_cli.cli.reader import NotPlain, read
 from lovia_cli.cli.verbs import TOP, Verb
@@ -49,14 +50,23 @@ def by_typer(name: str, words: Sequence[str]) -> dict[str, Any] | None:
     return {key: (list(value) or None) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
-def lines(name: str) -> st.SearchStrategy[list[str]]:
-    """Command lines of a verb: its options and others, with and without values, and words in between."""
-    taken = parameters(found(name).function)
-    options = [option for one in taken for option in getattr(one.declared, "names", ())]
-    words = st.sampled_from(["r1", "1", "-1", "0.5", "x=y", "", "-", "--", "a b", "é", "nan", " 7 ", "1_0"])
-    option = st.sampled_from([*options, "--nosuch", "-x", "--help"])
-    glued = st.builds("{}={}".format, option, words) | st.builds("{}{}".format, option, words)
-    return st.lists(st.one_of(words, option, option, glued), max_size=6)
+WORDS = st.sampled_from(["1", "1=2", "r1", "", "-", "-1", "0.5", " 7 ", "1_0", "nan", "--", "é b"])
+
+
+@st.composite
+def lines(draw: st.DrawFn, name: str) -> list[str]:
+    """A command line of a verb, most often a right one: a few of its options, again and again, and words in between."""
+    options: list[Any] = [one for one in parameters(found(name).function) if isinstance(one.declared, Option)]
+    chosen = draw(st.lists(st.sampled_from(options), min_size=1, max_size=2))
+    line: list[str] = []
+    for _ in range(draw(st.integers(0, 5))):
+        one = draw(st.sampled_from(chosen))
+        option, word = draw(st.sampled_from(one.declared.names)), draw(WORDS)
+        parts = (
+            [[option, word], [f"{option}={word}"], [f"{option}{word}"]] if one.takes_value else [[option], [option * 2]]
+        )
+        line += draw(st.sampled_from([*parts, *parts, [word], ["--nosuch"], [f"-x{option}"]]))
+    return line
 
 
 @pytest.mark.parametrize("name", VERBS)
