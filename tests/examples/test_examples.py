@@ -93,6 +93,23 @@ PLAYS: dict[str, list[tuple[str, int, str]]] = {
         ("rm model.yaml; BUILD=44 ./review.sh | cut -d: -f1", 3, "agent_file after 0 steps, exit 3\nno review\n"),
         ("./review.sh", 1, ""),
     ],
+    "regression": [
+        ("./check.sh | tail -n 1", 0, "the same: 3 steps\n"),
+        (
+            "sed -i '13s/Faro/Lisbon/' model.yaml; ./check.sh | grep '^[~+]'",
+            9,
+            "~ step 2\n~ step 3\n",
+        ),
+        ("./check.sh | tail -n 1", 9, "they differ from step 2 on: 2 steps changed\n"),
+        ("./check.sh --accept | tail -n 1", 0, "the same: 3 steps\n"),
+        (
+            "sed -i 's/ Never book where it rains.//' agent.yaml; ./check.sh | sed -n 2,4p",
+            0,
+            "steps 1-3, instructions: the instructions are not those that were sent\n"
+            "1 difference in 3 steps, the first at step 1\n"
+            "(it has been changed since it was recorded)\n",
+        ),
+    ],
     "triage": [
         ('lovia run agent.yaml "Triage what is open" --run-id monday --max-steps 2', 7, ""),
         (
