@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 
 
 MOST_WORDS = 3000
-"""Longer texts are compared by lines first, and what differs of them by words only where it is shorter."""
+"""Where more words differ than these, texts are compared by lines first, and of longer lines only the ends."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|\s+|[^\w\s]")
@@ -55,7 +55,7 @@ def mark_texts(a: str, b: str) -> tuple[Marked, Marked]:
     if a == b:
         return _whole(a, False), _whole(b, False)
     first, second = words(a), words(b)
-    if max(len(first), len(second)) > MOST_WORDS:
+    if max(len(first), len(second)) - sum(_ends(first, second)) > MOST_WORDS:
         return _by_lines(a.splitlines(keepends=True), b.splitlines(keepends=True))
     return _by_words(first, second)
 
@@ -73,7 +73,8 @@ class _Block(NamedTuple):
 
 
 def _by_words(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
-    kept = [block for block in _blocks(a, b) if not _is_bridge(a[block.a : block.a + block.size])]
+    begin, *between, end = _blocks(a, b)
+    kept = [begin, *(block for block in between if not _is_bridge(a[block.a : block.a + block.size])), end]
     common = sum(len(word) for block in kept for word in a[block.a : block.a + block.size])
     if common * 4 < min(len("".join(a)), len("".join(b))):
         kept = []  # a few words in common do not make one text out of two
@@ -81,16 +82,22 @@ def _by_words(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
 
 
 def _blocks(a: list[str], b: list[str]) -> Iterator[_Block]:
-    """What both have in order: their beginnings, their ends, and the longest stretches between."""
+    """What both have in order: their beginnings, their ends, and the longest stretches between, if that is not long."""
     m, n = len(a), len(b)
-    first = next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(m, n))
-    last = 0
-    while last < min(m, n) - first and a[m - 1 - last] == b[n - 1 - last]:
-        last += 1
+    first, last = _ends(a, b)
     yield _Block(0, 0, first)
-    for x, y, size in SequenceMatcher(None, a[first : m - last], b[first : n - last]).get_matching_blocks():
-        yield _Block(first + x, first + y, size)
+    if max(m, n) - first - last <= MOST_WORDS:
+        for x, y, size in SequenceMatcher(None, a[first : m - last], b[first : n - last]).get_matching_blocks():
+            yield _Block(first + x, first + y, size)
     yield _Block(m - last, n - last, last)
+
+
+def _ends(a: list[str], b: list[str]) -> tuple[int, int]:
+    """How many words are the same at the beginning, and at the end."""
+    most = min(len(a), len(b))
+    first = next((i for i in range(most) if a[i] != b[i]), most)
+    last = next((i for i in range(most - first) if a[-1 - i] != b[-1 - i]), most - first)
+    return first, last
 
 
 def _is_bridge(some: Sequence[str]) -> bool:
@@ -115,10 +122,8 @@ def _by_lines(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
         left, right = "".join(a[i:m]), "".join(b[j:n])
         if kind == "equal":
             one, other = _whole(left, False), _whole(right, False)
-        elif kind == "replace" and max(len(words(left)), len(words(right))) <= MOST_WORDS:
-            one, other = _by_words(words(left), words(right))
         else:
-            one, other = _whole(left, True), _whole(right, True)
+            one, other = _by_words(words(left), words(right))
         out_a += one
         out_b += other
     return out_a, out_b

@@ -191,6 +191,12 @@ def test_h4_calls_of_one_step_are_paired_by_tool() -> None:
     assert labels == [("", "1.1 think"), ("1.1 look", "1.2 look"), ("1.2 book", "1.3 book")]
 
 
+def test_h4_calls_of_two_tools_are_two_calls() -> None:
+    found = compare_trajectories(run(Step(calls=[Call("look")])), run(Step(calls=[Call("book", {"n": 1})])))
+    labels = [(part.a_label, part.b_label) for part in found.rows[1].parts() if part.kind == "call"]
+    assert (labels, found.drift.arguments) == ([("1.1 look", ""), ("", "1.1 book")], [])
+
+
 # --- any runs ---------------------------------------------------------------------------------------------------------
 
 _CALLS = st.builds(Call, st.sampled_from(["look", "book"]), st.just(None) | st.integers(0, 3).map(lambda n: {"n": n}))
