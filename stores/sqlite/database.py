@@ -9,11 +9,11 @@ import os
 import stat
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stores.errors import StoreError, UserError
+from stores.errors import StoreDamagedError, StoreError, UserError
 from stores.sqlite.owner import check_owner
 from stores.sqlite.schema import Part, bring_up, version_of
 from stores.worker import Worker
@@ -42,6 +42,9 @@ class Database:
             raise UserError("an SQLite store is a file", where=repr(str(path)), hint=hint)
         self.path = Path(os.path.realpath(path))  # Path.resolve raises for links in a circle
         self.where = str(self.path)
+        self.locks = self.path.with_name(f"{self.path.name}.locks")
+        self.begun = self.locks / "begun"
+        """There once the database held a run: an empty file is a new one for SQLite, be it an emptied one or not."""
         self.worker = Worker()
         self.busy_timeout = busy_timeout
         self._wal = wal
@@ -98,6 +101,8 @@ class Database:
 
         found = self._identify()
         if found is None:
+            with suppress(OSError):
+                self.begun.unlink()
             create_file(self.path)
             found = self._identify() or ()
         with converted(self.where):
@@ -124,6 +129,9 @@ class Database:
         if not stat.S_ISREG(found.st_mode):
             raise StoreError("not a file", where=self.where, hint="give the path of a database file")
         check_owner(found, self.where)
+        if not found.st_size and self.begun.exists():
+            hint = f"bring it back from a copy; to begin anew, remove it and {self.locks}"
+            raise StoreDamagedError("the database is empty, and was not before", where=self.where, hint=hint)
         return os.getpid(), found.st_dev, found.st_ino
 
     def _connect(self, found: tuple[int, ...]) -> Connection:

@@ -31,7 +31,7 @@ _OWNER = ".owner.json"
 
 
 def _folder(database: Database) -> Path:
-    return database.path.with_name(f"{database.path.name}.locks")
+    return database.locks
 
 
 def _make_folder(database: Database) -> Path:
@@ -106,7 +106,14 @@ class RunLock:
                 self._forget_cancel()
             with suppress(OSError):
                 self._note.unlink()
+            with suppress(OSError):
+                self._note_begun()
             self._lock.release()
+
+    def _note_begun(self) -> None:
+        begun = self._database.begun
+        if not begun.exists() and self._database.path.stat().st_size:
+            _write_private(begun, b"")
 
     def refusal(self, owner: Owner | None = None) -> RunLockedError:
         """The error that names the owner."""

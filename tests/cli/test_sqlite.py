@@ -89,6 +89,19 @@ def test_s6_z9_finalize_and_cancel(lovia: Lovia) -> None:
     assert lovia("run", "agent.yaml", "", "-s", "u1").out == "done\n"
 
 
+def test_h2_a_fork_and_an_export_that_is_taken_in(lovia: Lovia) -> None:
+    two_steps(lovia)
+    (lovia.folder / "again").touch()
+    assert lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1").code == 0
+    assert lovia("fork", "r1", "--from-step", "1").out == "r1.fork-1\n"
+    assert lovia("rm", "run:r1", "-y").code == 0
+    assert lovia("resume", "r1.fork-1").out == "done\n"
+    assert (lovia.folder / "looked").read_text() == "x\n"
+    assert lovia.shell("lovia export run:r1.fork-1 > x && lovia import x --store sqlite:other.db").code == 0
+    assert lovia("show", "run:r1.fork-1", "--store", "sqlite:other.db").out == lovia("show", "run:r1.fork-1").out
+    assert lovia("doctor").code == 0
+
+
 def test_r7_delete_on_success_and_a_store_given_by_option(lovia: Lovia) -> None:
     del lovia.env["LOVIA_STORE"]
     two_steps(lovia)

@@ -13,6 +13,7 @@ from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.check import check
 from stores.sqlite.saves import save_sum
 from stores.sqlite.segments import SegmentRow
 from tests.sqlite.kit import change, fill, long_run, raw
@@ -189,6 +190,20 @@ async def test_d1_an_entry_of_a_later_version_is_an_error_that_names_run_and_fil
         await SQLiteSession(path).load("s")
     assert refusal.value.where == str(path)
     assert "'r1'" in refusal.value.message
+
+
+async def test_d3_an_emptied_file_is_damage_and_a_removed_one_is_a_new_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    for n in (1, 2):
+        await write(SQLiteCheckpointer(path), f"r{n}", *long_run())
+        path.write_bytes(b"")
+        for ask in (SQLiteCheckpointer(path).runs, lambda: write(SQLiteCheckpointer(path), "new", *long_run())):
+            with pytest.raises(StoreDamagedError, match="empty, and was not before"):
+                await ask()
+        assert [finding.repairable for finding in check(path)] == [False]
+        assert path.read_bytes() == b""
+        path.unlink()
+        assert await SQLiteCheckpointer(path).runs() == []
 
 
 @pytest.mark.parametrize("content", [b"hello, world\n" * 500, b"\0" * 8192, b"xy"])
