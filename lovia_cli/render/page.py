@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from html import escape
 
 from lovia_cli.render.parts import Block, Part, parts_of, title_of
@@ -40,12 +42,18 @@ summary { cursor: pointer; } summary:focus-visible { outline: 2px solid var(--us
 
 
 def page(title: str, body: str, style: str = "") -> str:
-    """A page of its own. ``title`` is plain text, ``body`` is HTML, ``style`` is added to the looks."""
+    """A page of its own. ``title`` is plain text, ``body`` is HTML, ``style`` is added to the looks.
+
+    Its policy lets nothing in but these very looks: no script, no request, no other style.
+    """
+    looks = STYLE + style
+    digest = b64encode(sha256(looks.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<title>{escape(title)}</title>\n<style>{looks}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
