@@ -27,7 +27,7 @@ from stores.conformance.samples import say
 from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
 
 
-class SessionSuite(SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract):
+class SessionSuite(SessionContract, SessionIndexContract):
     wal = False
 
     @pytest.fixture(autouse=True)
@@ -47,7 +47,6 @@ class CheckpointerSuite(
     RunIndexContract,
     HistoryContract,
     KeptHistoriesContract,
-    ForkContract,
 ):
     wal = False
 
@@ -63,22 +62,22 @@ class CheckpointerSuite(
 
 
 @pytest.mark.anyio
-class TestSQLiteSession(SessionSuite, SharedSessionContract):
+class TestSQLiteSession(SessionSuite, RewindContract, TrimContract, SessionForkContract, SharedSessionContract):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteSessionInWAL(SessionSuite, SharedSessionContract):
+class TestSQLiteSessionInWAL(SessionSuite, RewindContract, TrimContract, SessionForkContract, SharedSessionContract):
     wal = True
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointer(CheckpointerSuite, SharedCheckpointerContract):
+class TestSQLiteCheckpointer(CheckpointerSuite, ForkContract, SharedCheckpointerContract):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointerInWAL(CheckpointerSuite, SharedCheckpointerContract):
+class TestSQLiteCheckpointerInWAL(CheckpointerSuite, ForkContract, SharedCheckpointerContract):
     wal = True
 
 
