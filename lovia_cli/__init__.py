@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lovia_cli.comparing import compare_trajectories as compare_trajectories
     from lovia_cli.engine.events import Event as Event
     from lovia_cli.engine.forking import Forked as Forked
-    from lovia_cli.engine.importing import import_run as import_run
-    from lovia_cli.engine.importing import import_session as import_session
     from lovia_cli.engine.kept import KeptSave as KeptSave
     from lovia_cli.engine.kept import get_checkpoint_history as get_checkpoint_history
     from lovia_cli.engine.options import CheckpointOptions as CheckpointOptions
@@ -29,6 +27,9 @@ if TYPE_CHECKING:
     from lovia_cli.engine.retracing import Difference as Difference
     from lovia_cli.engine.retracing import Retrace as Retrace
     from lovia_cli.engine.runner import Runner as Runner
+    from lovia_cli.engine.transfer import export_run as export_run
+    from lovia_cli.engine.transfer import import_run as import_run
+    from lovia_cli.engine.transfer import import_session as import_session
     from lovia_cli.errors import AgentDriftError as AgentDriftError
     from lovia_cli.errors import AgentFileError as AgentFileError
     from lovia_cli.errors import CallNotFoundError as CallNotFoundError
@@ -116,7 +117,7 @@ _FACE = {
     "lovia_cli.comparing": "Comparison Trajectory compare_trajectories",
     "lovia_cli.engine.events": "Event",
     "lovia_cli.engine.forking": "Forked",
-    "lovia_cli.engine.importing": "import_run import_session",
+    "lovia_cli.engine.transfer": "export_run import_run import_session",
     "lovia_cli.engine.kept": "KeptSave get_checkpoint_history",
     "lovia_cli.engine.options": "CheckpointOptions RunResult StopSwitch",
     "lovia_cli.engine.patching": "Patch",

@@ -12,9 +12,10 @@ from lovia_cli.cli.ids import thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
-from lovia_cli.errors import StoreDamagedError, UserError
+from lovia_cli.engine.transfer import export_run
+from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores, open_stores
-from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, run_record, sealed
+from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
 from stores.records import RunSnapshot, Status
 
 FORMATS = ("jsonl", "json", "md", "html", "scripted")
@@ -67,10 +68,7 @@ async def _record(call: Call, stores: Stores, name: str | None) -> tuple[Exporte
             call.note(f"run {run.run_id} of this session {what}: export it by its own id")
         return SessionRecord(session_id=thing.session_id, segments=thing.segments), None
     call.run_id, call.session_id = thing.run.run_id, thing.run.session_id
-    saves = await stores.runs.read_log(thing.run.run_id)
-    if not saves:
-        raise StoreDamagedError(f"run {thing.run.run_id!r} cannot be read", where=str(stores.location))
-    return run_record(thing.run.run_id, saves), thing.run.status
+    return await export_run(thing.run.run_id, checkpointer=stores.runs), thing.run.status
 
 
 def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bool) -> dict[str, Any] | None:

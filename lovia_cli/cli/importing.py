@@ -43,7 +43,7 @@ COMMAND = import_
 
 
 async def _import(call: Call, file: str, new_id: str | None) -> Answer:
-    from lovia_cli.engine.importing import import_run, import_session
+    from lovia_cli.engine.transfer import import_run, import_session
     from stores.exchange import read_export
 
     record = read_export(_read(file), "stdin" if file == "-" else file)

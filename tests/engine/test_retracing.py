@@ -9,10 +9,10 @@ import pytest
 
 from lovia_cli.agent import Agent, Limits
 from lovia_cli.engine.events import Event
-from lovia_cli.engine.importing import import_run
 from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.retracing import Retrace
 from lovia_cli.engine.runner import Runner
+from lovia_cli.engine.transfer import import_run
 from lovia_cli.errors import InvalidOutputError, LimitReached, RunNotFoundError
 from lovia_cli.tools.base import ToolArgumentsError
 from stores.memory import InMemoryCheckpointer

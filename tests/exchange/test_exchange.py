@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 
 from lovia_cli.agent import Agent
-from lovia_cli.engine.importing import import_run, import_session
 from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.runner import CheckpointOptions, Runner
+from lovia_cli.engine.transfer import import_run, import_session
 from lovia_cli.errors import ConflictError, LoviaError, RunExistsError, StoreDamagedError, StoreVersionError
 from lovia_cli.models.scripted import ScriptedModel
 from stores import codec, shapes

@@ -1,4 +1,4 @@
-"""Taking in what was exported: a run with its history, a session with its finished runs."""
+"""Runs and sessions handed from one store to another: a run with its history, a session with its finished runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from copy import deepcopy
 from dataclasses import replace
 
-from lovia_cli.errors import ConflictError, RunExistsError, UserError
+from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, UserError
 from stores.entries import JSON
 from stores.exchange import RunRecord, SessionRecord, run_record
 from stores.ids import as_words, check_id
@@ -14,6 +14,18 @@ from stores.protocols import Checkpointer, KeptHistories, RunIndex, RunLog, Sess
 from stores.records import RunHead, RunSnapshot, Save, Status, head_to_json
 
 _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
+
+
+async def export_run(run_id: str, *, checkpointer: Checkpointer) -> RunSnapshot:
+    """The run as `stores.exchange.write_export` writes it: with its history, where the store keeps a log.
+
+    Raises `RunNotFoundError`.
+    """
+    saves = await checkpointer.read_log(run_id) if isinstance(checkpointer, RunLog) else []
+    found = run_record(run_id, saves) if saves else await checkpointer.load(run_id)
+    if found is None:
+        raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
+    return found
 
 
 async def import_run(
