@@ -120,6 +120,9 @@ def release(root: Root, key: str) -> None:
             if marks and marks.unlink(f"{key}.json"):
                 marks.sync()
     remove_folder(root.part("data", key))
+    with root.open_folder("data") as data:
+        if data:
+            data.sync()  # or it may come back when the power fails, without the ref that is unlinked next
     if base and os.path.lexists(root.part("data", base, DROPPED)):
         release(root, base)
 

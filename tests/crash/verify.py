@@ -78,7 +78,7 @@ def verify_fork(scenario: Scenario, expected: list[Any]) -> None:
         assert list(after.runs) == ["f1"]
         assert not after.segments
     code, text = cli("doctor")
-    assert code == 0, f"the doctor: {text}"
+    assert code == 0, f"the doctor: {' | '.join(text.splitlines())}"
 
 
 def check_acknowledged(before: Seen) -> None:
@@ -160,7 +160,7 @@ def check_clean() -> None:
     left = left_of_folder(store) if (store / "store.json").exists() else [*store.glob("store.db-*")]
     assert not left, f"left behind: {left}"
     code, text = cli("doctor")
-    assert code == 0, f"the doctor: {text}"
+    assert code == 0, f"the doctor: {' | '.join(text.splitlines())}"
 
 
 def left_of_folder(store: Path) -> list[Path]:
