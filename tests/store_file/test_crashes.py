@@ -87,6 +87,26 @@ async def test_r4_a_run_that_was_cut_off_before_its_ref_never_began(path: Path) 
     assert files(path, "sessions/*/open/*") == []
 
 
+async def test_an_import_that_was_cut_off_before_its_ref_never_began(path: Path) -> None:
+    """However many saves it has: it is no run that has lost its ref."""
+    store = FileStore(path)
+    for name in ("r", "alone"):
+        async with store.checkpointer.lease(name) as lease:
+            log = [first("talk" if name == "r" else None), *(later(number, "x" * 20_000) for number in range(2, 9))]
+            await store.checkpointer.import_log(lease, log)
+        only(path, "runs/*.json").unlink()
+        again = FileStore(path).checkpointer
+        assert (await again.load(name), await again.info(name), await again.runs()) == (None, None, [])
+    async with again.open_runs("talk") as runs:
+        assert runs == []
+    async with again.lease("r") as lease:
+        await again.import_log(lease, log)
+        await lease.save(later(9))
+    snapshot = await again.snapshot("r", 9)
+    assert snapshot is not None
+    assert len(snapshot.entries) == 9
+
+
 async def test_a_run_that_begins_right_now_is_not_taken_for_one_that_never_began(path: Path) -> None:
     store = FileStore(path)
     async with store.checkpointer.lease("r") as lease:
