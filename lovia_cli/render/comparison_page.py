@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lovia_cli.cli.secrets import hidden
+from lovia_cli.cli.secrets import hidden, secret_variables
+from lovia_cli.comparing import compare_trajectories
 from lovia_cli.comparing.marks import Marked, Piece, mark_values
 from lovia_cli.render.marked import Side
 from lovia_cli.render.page import page
@@ -70,10 +73,11 @@ details.fold > summary { color: var(--dim); font: .8rem/1.5rem system-ui, sans-s
 
 
 def comparison_page(found: Comparison) -> str:
-    """The whole comparison as a page."""
+    """The whole comparison as a page, without the values of secrets in the environment."""
+    if known := secret_variables(os.environ):
+        found = compare_trajectories(*(_without(side, known) for side in found.sides))
     a, b = found.sides
-    title = f"{_shown(a.name)} and {_shown(b.name)}"
-    return page(title, "\n".join(_body(found)), STYLE)
+    return page(safe(f"{a.name} and {b.name}", lines=False), "\n".join(_body(found)), STYLE)
 
 
 def _body(found: Comparison) -> Iterator[str]:
@@ -104,13 +108,22 @@ def _section(name: str, title: str, inner: Iterator[str]) -> Iterator[str]:
 # --- text: all of it is data ------------------------------------------------------------------------------------------
 
 
-def _shown(text: str) -> str:
-    """Outside text without secrets, its control characters made visible."""
-    return safe(hidden(text))
+def _without(value: Any, known: dict[str, str]) -> Any:
+    """A copy of a trajectory, or of anything in it, in which no text has a secret's value."""
+    if isinstance(value, str):
+        return hidden(value, known)
+    if isinstance(value, list | tuple):
+        return type(value)(_without(one, known) for one in value)
+    if isinstance(value, dict):
+        return {_without(key, known): _without(one, known) for key, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _without(getattr(value, one.name), known) for one in fields(value)})
+    return value
 
 
 def _html(text: str) -> str:
-    return escape(_shown(text))
+    """Outside text, its control characters made visible."""
+    return escape(safe(text))
 
 
 def _name(trajectory: Trajectory) -> str:
