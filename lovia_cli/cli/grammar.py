@@ -101,7 +101,7 @@ VERBS: dict[str, Verb] = {
             "--run": FLAG,
         },
     ),
-    "compare": Verb((RUN, RUN, TEXT), {"--last": FLAG, "--exit-code": FLAG, "--html": FILE}),
+    "compare": Verb((ID, ID, TEXT), {"--last": FLAG, "--exit-code": FLAG, "--html": FILE}),
     "rewind": Verb(
         (SESSION, TEXT),
         {
