@@ -25,7 +25,9 @@ def compare(
     b: Annotated[
         str | None,
         Argument(
-            metavar="[B[@STEP]]", help="The same. Left out, A is a fork: its source is A then.", show_default=False
+            metavar="[B[@STEP]]",
+            help="The same. Without it A must be a fork, and is compared with its source.",
+            show_default=False,
         ),
     ] = None,
     last: Annotated[bool, Option("--last", help="The run with the newest save, in place of the last id.")] = False,
