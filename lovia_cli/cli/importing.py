@@ -8,7 +8,7 @@ import sys
 from typing import Annotated, BinaryIO
 
 from lovia_cli.cli.answers import Answer, Told
-from lovia_cli.cli.driving import drive
+from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import UserError
@@ -36,7 +36,7 @@ def import_(
     """
     if new_id is not None:
         check_id(new_id, "new id")
-    return drive(_import(call, file, new_id))
+    return drive_stores(_import(call, file, new_id))
 
 
 COMMAND = import_
