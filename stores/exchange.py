@@ -198,7 +198,6 @@ def _session(document: dict[str, Any], name: str, places: dict[int, int]) -> Ses
         entries = _entries(row.get("entries"), name, places)
         if not isinstance(meta, dict) or not isinstance(row.get("truncated", False), bool):
             raise refuse(f"the segment of run {run_id!r} has a wrong meta or truncated", name)
-        check_depth(meta, name)
         truncated = row.get("truncated", False)
         segments.append(Segment(run_id=run_id, entries=entries, meta=meta, truncated=truncated))
     if len({segment.run_id for segment in segments}) < len(segments):

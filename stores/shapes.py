@@ -145,7 +145,6 @@ def entry_of(row: Any, where: str) -> Entry:
     kind = row.get("type")
     tests = _ENTRIES.get(kind) if isinstance(kind, str) else None
     if tests is not None:
-        check_depth(row, where)
         check_fields(row, {"step": _whole, **tests}, f"a {kind} entry", where)
     try:
         return entries_from_json([row])[0]
@@ -160,7 +159,6 @@ def head_of(fields: Any, where: str) -> RunHead:
     """The head of one JSON object; what we do not know of it goes to ``extra``."""
     if not isinstance(fields, dict):
         raise refuse(f"the run's head is no object but {_shown(fields)}", where)
-    check_depth(fields, where)
     check_fields(fields, HEAD, "the run's head", where)
     for row in fields.get("queued_input", ()):
         if not isinstance(entry_of(dict(row), where), InputEntry):
@@ -178,7 +176,6 @@ def save_of(row: Any, number: int, entries: Sequence[Entry], where: str) -> Save
     """Save ``number`` of a run with these entries, which the row names by their places."""
     if not isinstance(row, dict):
         raise refuse(f"a save is no object but {_shown(row)}", where)
-    check_depth(row, where)
     if missing := [name for name in _SAVE if name not in row and name not in ("info", "keep", "head")]:
         raise refuse(f"a save has no {missing[0]}", where)
     check_fields(row, _SAVE, "a save", where)

@@ -13,7 +13,7 @@ from lovia_cli.comparing.patches import patch_between
 from lovia_cli.engine.conversation import snapshot_of_segment
 from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
-from stores.records import RunHead, RunSnapshot
+from stores.records import RunHead, RunSnapshot, fold
 
 _AT_STEP = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)
 
@@ -77,10 +77,21 @@ def _exported(file: Path) -> Trajectory | None:
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}", hint="name a run, or a file of lovia export") from None
     if not isinstance(record, SessionRecord):
-        return Trajectory.of(record, name=file.name)
+        return _with_patch(Trajectory.of(record, name=file.name), record)
     if not record.segments:
         raise RunNotFoundError(f"{file} has no run", hint="export a session in which one has ended")
     return Trajectory.of(snapshot_of_segment(record.segments[-1], record.session_id), name=file.name)
+
+
+def _with_patch(trajectory: Trajectory, record: RunSnapshot) -> Trajectory:
+    """What was changed in a fork, as far as the export has its history."""
+    from stores.exchange import RunRecord
+
+    fork, saves = trajectory.fork, record.saves if isinstance(record, RunRecord) else []
+    if fork is not None and fork.save is not None and fork.save < len(saves):
+        before, after = (fold(record.run_id, saves[:count]) for count in (fork.save, fork.save + 1))
+        trajectory.fork = replace(fork, patch=patch_between(before, after) if before and after else None)
+    return trajectory
 
 
 async def _run(stores: Stores, meant: Meant) -> Trajectory:

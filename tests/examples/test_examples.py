@@ -94,7 +94,7 @@ PLAYS: dict[str, list[tuple[str, int, str]]] = {
         ("./review.sh", 1, ""),
     ],
     "regression": [
-        ("./check.sh | tail -n 1", 0, "the same: 3 steps\n"),
+        ("./check.sh | grep -c patched", 0, "2\n"),
         (
             "sed -i '13s/Faro/Lisbon/' model.yaml; ./check.sh | grep '^[~+]'",
             9,
