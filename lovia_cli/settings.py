@@ -21,6 +21,8 @@ CHECK_OUTPUTS: tuple[Output, ...] = (*OUTPUTS, "github")
 """Those of `lovia validate`: its findings can be annotations of a GitHub workflow."""
 _KINDS: dict[str, StoreKind] = {"file": "file", "sqlite": "sqlite"}
 _USE = "use PATH, file:PATH or sqlite:PATH"
+_DATABASE = b"SQLite format 3\0"
+"""What a database file begins with."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+]+):(.*)", re.DOTALL)
 
 
@@ -82,7 +84,21 @@ def _named_store(value: str, source: str, origin: Origin, cwd: Path) -> StoreLoc
     if not rest.strip() or "\0" in rest or (kind == "sqlite" and rest in ("/", ":memory:")):
         raise UserError("the store's path is empty or no path", where=source, hint=_USE)
     path = Path(os.path.abspath(cwd / Path(rest).expanduser()))  # noqa: PTH100 - resolve() would follow links
+    if kind == "file" and _is_database(path):
+        raise UserError(
+            f"{path} is a database, and no folder", where=source, hint=f"name it as one: --store sqlite:{value}"
+        )
     return StoreLocation(path, origin, value, kind)
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():  # a pipe would keep us waiting
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False
 
 
 def choose_output(

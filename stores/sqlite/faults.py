@@ -57,7 +57,9 @@ def store_error(error: sqlite3.Error, where: str) -> StoreError:
     code = primary_code(error)
     if code in _BUSY:
         return StoreBusyError(
-            "the database stayed locked by another process", where=where, hint="try again, or use wal=True"
+            "the database stayed locked by another process",
+            where=where,
+            hint="try again; in WAL mode nobody waits for a reader",
         )
     if code in _NOT_WRITTEN:
         what, hint = _NOT_WRITTEN[code]

@@ -252,6 +252,12 @@ def test_a_database_without_a_path_is_a_usage_error(lovia: Lovia, given: str) ->
     assert made(lovia) == set()
 
 
+def test_a_database_that_is_given_as_a_folder_is_a_usage_error(lovia: Lovia) -> None:
+    sqlite3.connect(lovia.folder / "store.db").execute("CREATE TABLE x (y)").connection.close()
+    ran = lovia("history", "--store", "store.db")
+    assert (ran.code, "name it as one: --store sqlite:store.db" in ran.err) == (2, True)
+
+
 def test_a_database_may_stand_anywhere_and_the_agent_beside_it(lovia: Lovia, tmp_path: Path) -> None:
     lovia.agent([{"text": "hi"}])
     elsewhere = tmp_path / "elsewhere"
