@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stores.entries import Entry, ToolResultEntry
 
-_REFERENCE = re.compile(r"(.+)/([0-9]{1,9})\.([1-9][0-9]{0,8})", re.DOTALL)
+_REFERENCE = r"(.+)/([0-9]{1,9})\.([1-9][0-9]{0,8})"
 
 
 @dataclass(slots=True, frozen=True, order=True)
@@ -25,7 +25,7 @@ class ResultRef:
     @staticmethod
     def parse(text: str) -> ResultRef | None:
         """The reference that ``text`` is; None when it is none. A run id may itself hold slashes and dots."""
-        found = _REFERENCE.fullmatch(text)
+        found = re.fullmatch(_REFERENCE, text, re.DOTALL)
         return ResultRef(found[1], int(found[2]), int(found[3])) if found else None
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lovia_cli import exits
-from lovia_cli.cli.presentable import presentable
 from stores.errors import LoviaError
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ class RunAnswer:
         error = self.error or (self.result.error if self.result else None)
         if error is None:
             return None
+        from lovia_cli.cli.presentable import presentable
+
         shown = presentable(error)
         if not shown.hint and not self.go_on:
             shown.hint = _HINTS.get(self.exit_code, _HINTS[exits.Exit.FAILED])

@@ -12,7 +12,6 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
 from stores.file.disk import Folder
-from stores.file.importing import import_segments
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import name_of, readable_id
 from stores.file.reading import steady
@@ -41,7 +40,6 @@ from stores.file.session_forking import (
     remove_emptied,
     unmark,
 )
-from stores.file.trimming import trim
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
@@ -120,6 +118,8 @@ class FileSession:
             folder.write(SESSION, codec.encode(log.fields), by=temps)
 
     async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
+        from stores.file.importing import import_segments
+
         for segment in segments:
             check_id(segment.run_id, "run id")
         async with session_lock(self._root, check_id(session_id, "session id")):
@@ -197,6 +197,8 @@ class FileSession:
     async def trim_tool_results(
         self, session_id: str, *, keep_chars: int = 400, keep_runs: int = 1, archive: ResultStore | None = None
     ) -> int:
+        from stores.file.trimming import trim
+
         check_id(session_id, "session id")
         check_count("keep_chars", keep_chars)
         check_count("keep_runs", keep_runs)
