@@ -13,10 +13,11 @@ how to open it:
             return MyCheckpointer(self.path)
 
 `SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
-`SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `RunIndexContract`, `HistoryContract`,
-`KeptHistoriesContract` and `ForkContract`, and for a store that processes share `SharedSessionContract` and
-`SharedCheckpointerContract`. `ResultStoreContract` is for archives of tool outputs. Each test has the clause of the
-contract in its name. They need no test framework: an async method that raises `AssertionError` is a broken promise.
+`SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `SessionImportContract`,
+`RunIndexContract`, `HistoryContract`, `KeptHistoriesContract`, `ForkContract` and `RunLogContract`, and for a store
+that processes share `SharedSessionContract` and `SharedCheckpointerContract`. `ResultStoreContract` is for archives of
+tool outputs. Each test has the clause of the contract in its name. They need no test framework: an async method that
+raises `AssertionError` is a broken promise.
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
@@ -29,8 +30,10 @@ from stores.conformance.picking import contracts_for
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
+from stores.conformance.run_log import RunLogContract
 from stores.conformance.session import SessionContract
 from stores.conformance.session_fork import SessionForkContract
+from stores.conformance.session_import import SessionImportContract
 from stores.conformance.session_index import SessionIndexContract
 from stores.conformance.trim import TrimContract
 
@@ -43,8 +46,10 @@ __all__ = [
     "ResultStoreContract",
     "RewindContract",
     "RunIndexContract",
+    "RunLogContract",
     "SessionContract",
     "SessionForkContract",
+    "SessionImportContract",
     "SessionIndexContract",
     "SharedCheckpointerContract",
     "SharedSessionContract",

@@ -15,8 +15,10 @@ from stores.protocols import (
     KeptHistories,
     Rewind,
     RunIndex,
+    RunLog,
     Session,
     SessionFork,
+    SessionImport,
     SessionIndex,
     Trim,
 )
@@ -67,6 +69,14 @@ class ForkingCheckpointer(Checkpointer, History, Fork, Protocol):
 
 class ForkingSession(Session, SessionFork, Rewind, Trim, Protocol):
     """A session store that can begin a session with what another began with."""
+
+
+class LoggingCheckpointer(Checkpointer, History, RunLog, Protocol):
+    """A checkpointer that hands whole logs on."""
+
+
+class ImportingSession(Session, SessionImport, Protocol):
+    """A session store that takes whole sessions in."""
 
 
 class Refusal(Generic[Problem]):

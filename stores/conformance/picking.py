@@ -15,8 +15,10 @@ from stores.conformance.lease import LeaseContract
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
+from stores.conformance.run_log import RunLogContract
 from stores.conformance.session import SessionContract
 from stores.conformance.session_fork import SessionForkContract
+from stores.conformance.session_import import SessionImportContract
 from stores.conformance.session_index import SessionIndexContract
 from stores.conformance.trim import TrimContract
 
@@ -26,12 +28,14 @@ _ALONE: list[tuple[Any, Any]] = [
     (protocols.Rewind, RewindContract),
     (protocols.Trim, TrimContract),
     (protocols.SessionFork, SessionForkContract),
+    (protocols.SessionImport, SessionImportContract),
     (protocols.Checkpointer, CheckpointerContract),
     (protocols.Checkpointer, LeaseContract),
     (protocols.RunIndex, RunIndexContract),
     (protocols.History, HistoryContract),
     (protocols.KeptHistories, KeptHistoriesContract),
     (protocols.Fork, ForkContract),
+    (protocols.RunLog, RunLogContract),
     (protocols.ResultStore, ResultStoreContract),
 ]
 _SHARED: list[tuple[Any, Any]] = [

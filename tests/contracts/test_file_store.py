@@ -15,8 +15,10 @@ from stores.conformance import (
     ResultStoreContract,
     RewindContract,
     RunIndexContract,
+    RunLogContract,
     SessionContract,
     SessionForkContract,
+    SessionImportContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
@@ -27,7 +29,13 @@ from stores.file import FileCheckpointer, FileResultStore, FileSession
 
 @pytest.mark.anyio
 class TestFileSession(
-    SessionContract, SessionIndexContract, SharedSessionContract, RewindContract, TrimContract, SessionForkContract
+    SessionContract,
+    SessionIndexContract,
+    SharedSessionContract,
+    RewindContract,
+    TrimContract,
+    SessionForkContract,
+    SessionImportContract,
 ):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
@@ -48,6 +56,7 @@ class TestFileCheckpointer(
     HistoryContract,
     KeptHistoriesContract,
     ForkContract,
+    RunLogContract,
     SharedCheckpointerContract,
 ):
     @pytest.fixture(autouse=True)

@@ -13,8 +13,10 @@ from stores.conformance import (
     ResultStoreContract,
     RewindContract,
     RunIndexContract,
+    RunLogContract,
     SessionContract,
     SessionForkContract,
+    SessionImportContract,
     SessionIndexContract,
     TrimContract,
 )
@@ -23,7 +25,9 @@ from stores.memory import InMemoryCheckpointer, InMemoryResultStore, InMemorySes
 
 
 @pytest.mark.anyio
-class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract):
+class TestInMemorySession(
+    SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract, SessionImportContract
+):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
         self.store = InMemorySession()
@@ -34,7 +38,13 @@ class TestInMemorySession(SessionContract, SessionIndexContract, RewindContract,
 
 @pytest.mark.anyio
 class TestInMemoryCheckpointer(
-    CheckpointerContract, LeaseContract, RunIndexContract, HistoryContract, KeptHistoriesContract, ForkContract
+    CheckpointerContract,
+    LeaseContract,
+    RunIndexContract,
+    HistoryContract,
+    KeptHistoriesContract,
+    ForkContract,
+    RunLogContract,
 ):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:

@@ -15,8 +15,10 @@ from stores.conformance import (
     ResultStoreContract,
     RewindContract,
     RunIndexContract,
+    RunLogContract,
     SessionContract,
     SessionForkContract,
+    SessionImportContract,
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
@@ -62,22 +64,26 @@ class CheckpointerSuite(
 
 
 @pytest.mark.anyio
-class TestSQLiteSession(SessionSuite, RewindContract, TrimContract, SessionForkContract, SharedSessionContract):
+class TestSQLiteSession(
+    SessionSuite, RewindContract, TrimContract, SessionForkContract, SessionImportContract, SharedSessionContract
+):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteSessionInWAL(SessionSuite, RewindContract, TrimContract, SessionForkContract, SharedSessionContract):
+class TestSQLiteSessionInWAL(
+    SessionSuite, RewindContract, TrimContract, SessionForkContract, SessionImportContract, SharedSessionContract
+):
     wal = True
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointer(CheckpointerSuite, ForkContract, SharedCheckpointerContract):
+class TestSQLiteCheckpointer(CheckpointerSuite, ForkContract, RunLogContract, SharedCheckpointerContract):
     pass
 
 
 @pytest.mark.anyio
-class TestSQLiteCheckpointerInWAL(CheckpointerSuite, ForkContract, SharedCheckpointerContract):
+class TestSQLiteCheckpointerInWAL(CheckpointerSuite, ForkContract, RunLogContract, SharedCheckpointerContract):
     wal = True
 
 

@@ -14,8 +14,10 @@ from tests.contracts.mutants import (
     processes,
     results,
     rewind,
+    run_log,
     session,
     session_fork,
+    session_import,
     session_index,
     trim,
 )
@@ -34,8 +36,10 @@ __all__ = [
     "processes",
     "results",
     "rewind",
+    "run_log",
     "session",
     "session_fork",
+    "session_import",
     "session_index",
     "trim",
 ]
