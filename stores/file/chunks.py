@@ -156,7 +156,7 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
             prev=document["prev"],
             base=document.get("base"),
             own=document.get("own", 1),
-            sets=document.get("sets", {} if n == 1 else None),
+            sets=document.get("sets", {} if n == 1 and "own" not in document else None),
             sum=document["sum"],
             records=document["records"],
             document=document,

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from stores.conformance.checks import exactly
 from stores.conformance.samples import call, result, say
 from stores.entries import Entry
-from stores.errors import LoviaError
+from stores.errors import ConflictError, LoviaError
 from stores.file import FileCheckpointer, FileSession
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from stores.records import Save
 
-RUNS, SESSIONS = ("a", "A"), ("s", "t")
+RUNS, SESSIONS = ("a", "A", "b"), ("s", "t", "u")
 
 ENTRIES = st.lists(
     st.one_of(
@@ -67,6 +67,31 @@ class Settles:
 
 
 @dataclass(frozen=True)
+class Forks:
+    """A fork of the source at that save, with so many entries of it kept (None: all)."""
+
+    source: str
+    run_id: str
+    save: int
+    keep: int | None
+    entries: list[Entry]
+    head: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ForksSession:
+    source: str
+    session_id: str
+    upto: str
+    confirmed: bool
+
+
+@dataclass(frozen=True)
+class DropsFork:
+    session_id: str
+
+
+@dataclass(frozen=True)
 class Appends:
     session_id: str
     run_id: str
@@ -102,8 +127,17 @@ RUN_STEPS = st.lists(
         ),
         st.builds(Deletes, st.sampled_from(RUNS), st.booleans()),
         st.builds(Settles, st.sampled_from(RUNS)),
+        st.builds(
+            Forks,
+            st.sampled_from(RUNS),
+            st.sampled_from(RUNS),
+            st.integers(1, 5),
+            st.none() | st.integers(0, 4),
+            ENTRIES,
+            HEADS,
+        ),
     ),
-    max_size=8,
+    max_size=10,
 )
 SESSION_STEPS = st.lists(
     st.one_of(
@@ -111,8 +145,16 @@ SESSION_STEPS = st.lists(
         st.builds(Clears, st.sampled_from(SESSIONS)),
         st.builds(Rewinds, st.sampled_from(SESSIONS), st.integers(0, 7)),
         st.builds(Trims, st.sampled_from(SESSIONS), st.integers(0, 500), st.integers(0, 2)),
+        st.builds(
+            ForksSession,
+            st.sampled_from(SESSIONS),
+            st.sampled_from(SESSIONS),
+            st.sampled_from(["r1", "R1", "r2"]),
+            st.booleans(),
+        ),
+        st.builds(DropsFork, st.sampled_from(SESSIONS)),
     ),
-    max_size=12,
+    max_size=14,
 )
 FEW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
@@ -145,6 +187,8 @@ async def _do_to_runs(store: Any, step: Any, clock: int) -> Any:
         return await store.delete(step.run_id, keep_history=step.keep_history)
     if isinstance(step, Settles):
         return await store.settle(step.run_id)
+    if isinstance(step, Forks):
+        return await _fork(store, step, clock)
     async with store.lease(step.run_id) as lease:
         before = None if step.restart else await lease.load()
         number = before.head.save if before else 0
@@ -155,6 +199,19 @@ async def _do_to_runs(store: Any, step: Any, clock: int) -> Any:
             await lease.save(
                 Save(number=number, step=number, at=clock + number / 100, event="e", entries=entries, head=head)
             )
+        return await lease.load()
+
+
+async def _fork(store: Any, step: Forks, clock: int) -> Any:
+    number = step.save + 1
+    head = {"status": "interrupted", "session_id": None, "parent": {"run_id": step.source}} | step.head
+    save = Save(number=number, step=number, at=float(clock), event="forked", entries=step.entries, head=head)
+    save.keep = step.keep
+    async with store.lease(step.run_id) as lease:
+        try:
+            await store.fork(lease, step.source, save)
+        except LoviaError as error:
+            return type(error)
         return await lease.load()
 
 
@@ -172,6 +229,8 @@ async def _runs(store: Any) -> dict[str, Any]:
             rows,
             await store.history(run_id, limit=2),
             [await store.snapshot(run_id, number) for number in range(len(rows) + 2)],
+            [await store.moment(run_id, save=number) for number in range(len(rows) + 2)],
+            [await store.moment(run_id, step=number) for number in range(5)],
         ]
     return seen
 
@@ -189,10 +248,18 @@ async def _do_to_sessions(store: Any, step: Any) -> Any:
     if isinstance(step, Clears):
         return await store.clear(step.session_id)
     if isinstance(step, Rewinds):
-        return await store.rewind(step.session_id, keep_entries=step.keep)
+        try:
+            return await store.rewind(step.session_id, keep_entries=step.keep)
+        except ConflictError as error:
+            return type(error)
     if isinstance(step, Trims):
         return await store.trim_tool_results(step.session_id, keep_chars=step.keep_chars, keep_runs=step.keep_runs)
     try:
+        if isinstance(step, ForksSession):
+            await store.fork_session(step.source, step.session_id, upto=step.upto)
+            return await store.confirm_fork(step.session_id) if step.confirmed else None
+        if isinstance(step, DropsFork):
+            return await store.drop_fork(step.session_id)
         return await store.append(step.session_id, step.entries, run_id=step.run_id, meta={"n": len(step.entries)})
     except LoviaError as error:
         return type(error)

@@ -1,0 +1,204 @@
+"""What forks share on disk: how much is written, what stays and what goes, and what damage does (H2, H3, D3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stores.errors import StoreDamagedError, StoreVersionError
+from stores.file import FileStore
+from stores.file.check import check, repair
+from stores.records import Save
+from tests.store_file.kit import everything, files, first, later, only, read, rewrite, say, write_run
+
+pytestmark = pytest.mark.anyio
+
+BIG = "x" * 9_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def fork(path: Path, source: str, new_id: str, behind: int, *more: Save, session: str | None = None) -> None:
+    store = FileStore(path).checkpointer
+    head = {"status": "interrupted", "parent": {"run_id": source, "save": behind}, "session_id": session}
+    async with store.lease(new_id) as lease:
+        await store.fork(lease, source, Save(number=behind + 1, step=behind - 1, at=99.0, event="forked", head=head))
+        for save in more:
+            await lease.save(save)
+
+
+async def texts(path: Path, run_id: str) -> list[str]:
+    snapshot = await FileStore(path).checkpointer.load(run_id)
+    assert snapshot is not None
+    return [entry.text[:2] for entry in snapshot.entries if hasattr(entry, "text")]
+
+
+def keys(path: Path) -> set[str]:
+    """The data folders that hold chunks."""
+    return {file.parent.name for file in files(path, "data/*/0*.json")}
+
+
+def key_of(path: Path, run_id: str) -> str:
+    return str(read(only(path, f"runs/{run_id}.*.json"))["key"])
+
+
+async def test_h2_a_fork_writes_no_more_than_the_chunk_of_its_cut(path: Path) -> None:
+    await write_run(FileStore(path).checkpointer, "r", 60, text=BIG)
+    before = everything(path)
+    sizes = []
+    for behind in (5, 31, 59):
+        await fork(path, "r", f"f{behind}", behind)
+        sizes.append(sum(file.stat().st_size for file in files(path, f"data/{key_of(path, f'f{behind}')}/*")))
+    after = everything(path)
+    assert {name: after[name] for name in before} == before, "the source has changed"
+    assert max(sizes) < 4 * len(BIG)
+    assert await texts(path, "f59") == ["go", *["xx"] * 58]
+    shared = read(only(path, f"data/{key_of(path, 'f59')}/000001.json"))
+    assert (shared["base"]["id"], shared["base"]["key"], shared["own"]) == ("r", key_of(path, "r"), 60)
+
+
+async def test_h2_what_is_shared_goes_with_the_last_that_reads_it(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12, later(14, BIG), *(later(n, BIG) for n in range(15, 24)))
+    await fork(path, "f", "g", 22)
+    await fork(path, "r", "h", 12)
+    source, middle = key_of(path, "r"), key_of(path, "f")
+    await store.delete("r")
+    assert source in keys(path)
+    assert len(files(path, f"data/{source}/dropped.json")) == 1
+    await store.delete("f")
+    assert {source, middle} <= keys(path)
+    assert [len(await texts(path, name)) for name in ("g", "h")] == [21, 12]
+    assert check(path) == []
+    await store.delete("h")
+    assert [len(await texts(path, "g"))] == [21]
+    await store.delete("g")
+    assert files(path, "data/**/*") == []
+    assert check(path) == []
+
+
+async def test_r4_a_restart_leaves_the_forks_of_the_run_before(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12)
+    for _ in range(2):
+        await write_run(store, "r", 2)
+    assert (len(await texts(path, "f")), len(await texts(path, "r"))) == (12, 2)
+    assert check(path) == []
+    await store.delete("f")
+    assert len(keys(path)) == 1
+
+
+async def test_h2_a_fork_that_was_cut_off_is_in_nobodys_way(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12)
+    only(path, "runs/f.*.json").unlink()  # as a kill before the last write leaves it
+    assert await FileStore(path).checkpointer.load("f") is None
+    await fork(path, "r", "f", 10)
+    assert len(await texts(path, "f")) == 10
+    assert [finding.is_leftover for finding in check(path)] == [True]
+    repair(path)
+    await store.delete("r")
+    await store.delete("f")
+    assert (check(path), keys(path)) == ([], set())
+
+
+async def test_d3_damage_of_what_is_shared_names_the_file_and_hurts_no_other(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "late", 18)
+    await fork(path, "r", "early", 3)
+    chunk = path / "data" / key_of(path, "r") / "000003.json"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole.replace(b"xxx", b"xyx", 1))
+    with pytest.raises(StoreDamagedError, match="does not match its checksum") as damaged:
+        await FileStore(path).checkpointer.load("late")
+    assert damaged.value.where == str(chunk)
+    assert len(await texts(path, "early")) == 3
+    found = [finding for finding in check(path) if finding.file == str(chunk)]
+    assert len(found) == len(check(path)) == 2, "the run's own, and the fork's"
+    assert any("which fork 'late' shares" in finding.what for finding in found)
+    chunk.write_bytes(whole)
+    rewrite(chunk, v=99)
+    with pytest.raises(StoreVersionError, match="a newer lovia wrote this file"):
+        await FileStore(path).checkpointer.load("late")
+    chunk.write_bytes(whole)
+    assert check(path) == []
+
+
+async def test_d3_a_mark_that_is_gone_is_made_again(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12)
+    only(path, "data/*/forks/*.json").unlink()
+    assert [finding.repairable for finding in check(path)] == [True]
+    repair(path)
+    await store.delete("r")
+    assert len(await texts(path, "f")) == 12
+
+
+async def test_h3_segments_that_forks_read_stay_until_they_go(path: Path) -> None:
+    store = FileStore(path).session
+    for number in (1, 2, 3):
+        await store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}")
+    await store.fork_session("s", "f", upto="r2")
+    await store.confirm_fork("f")
+    await store.rewind("s", keep_entries=2)
+    assert len(files(path, "sessions/s.*/0*.json")) == 2
+    await store.clear("s")
+    assert len(files(path, "sessions/s.*/0*.json")) == 2
+    await store.append("s", [say("new")], run_id="r9")
+    assert [segment.run_id for segment in await store.segments("f")] == ["r1", "r2"]
+    assert [segment.run_id for segment in await store.segments("s")] == ["r9"]
+    assert check(path) == []
+    await store.clear("s")
+    await store.clear("f")
+    assert files(path, "sessions/**/*.json") == []
+    assert check(path) == []
+
+
+async def test_d3_marks_of_forked_sessions_are_mended(path: Path) -> None:
+    store = FileStore(path).session
+    await store.append("s", [say("go")], run_id="r1")
+    await store.fork_session("s", "f", upto="r1")
+    await store.confirm_fork("f")
+    only(path, "sessions/s.*/forks/*.json").unlink()
+    assert [finding.repairable for finding in check(path)] == [True]
+    repair(path)
+    await store.clear("s")
+    assert [segment.run_id for segment in await store.segments("f")] == ["r1"]
+
+
+async def test_d2_a_run_that_an_earlier_version_wrote_can_be_forked(path: Path) -> None:
+    """Its chunks do not say where the head's fields were set: then all of them are read."""
+    store = FileStore(path).checkpointer
+    async with store.lease("r") as lease:
+        await lease.save(first(config={"model": "m"}))
+        for number in range(2, 20):
+            await lease.save(later(number, BIG, state={"n": number}))
+    before = ""
+    for chunk in files(path, "data/*/0*.json"):
+        document = read(chunk)
+        changes = {} if document["prev"] is None else {"prev": before}
+        rewrite(chunk, **changes)
+        rewritten = {name: value for name, value in read(chunk).items() if name != "sets"}
+        chunk.write_bytes(b"")
+        _write(chunk, rewritten)
+        before = read(chunk)["sum"]
+    await fork(path, "r", "f", 15)
+    head = await FileStore(path).checkpointer.moment("f")
+    assert head is not None
+    assert (head.config, head.state, head.save) == ({"model": "m"}, {"n": 15}, 16)
+    assert len(await texts(path, "f")) == 15
+
+
+def _write(chunk: Path, document: dict[str, object]) -> None:
+    """The document as it is, sealed."""
+    chunk.write_text('{"v":1,"sum":"x"}')
+    rewrite(chunk, **document)
