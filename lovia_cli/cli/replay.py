@@ -105,6 +105,8 @@ def _finding(one: Difference) -> dict[str, Any]:
 
 def _notes(found: Retrace) -> list[str]:
     notes = []
+    if found.recorded_agent != found.agent:
+        notes.append(f"the run is one of agent {found.recorded_agent!r}, not of {found.agent!r}")
     if found.model is not None:
         notes.append(f"the model was {found.model[0]} and is {found.model[1]}; the recorded responses are played")
     if not found.has_fingerprint:

@@ -52,12 +52,14 @@ class Difference:
 class Retrace:
     """What came of it. ``without_result`` is the first call that would run and has no recorded result.
 
-    ``model`` has both models' ids where they differ, which is no difference: the recorded responses are played.
+    ``model`` has both models' ids where they differ, which is no difference: the recorded responses are played. Nor is
+    another name: ``recorded_agent`` is that of the agent that the run had.
     """
 
     run_id: str
     session_id: str | None
     agent: str
+    recorded_agent: str
     status: str
     steps: int
     differences: list[Difference] = field(default_factory=list)
@@ -96,6 +98,7 @@ class _Retracing:
             run_id=self._run.run_id,
             session_id=head.session_id,
             agent=self._agent.name,
+            recorded_agent=head.agent,
             status=head.status,
             steps=head.steps,
             differences=sorted(found, key=lambda one: (one.step, one.position or 0)),

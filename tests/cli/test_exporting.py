@@ -264,6 +264,9 @@ def test_h5_a_changed_agent_exits_9_with_step_and_part_and_writes_nothing(used: 
     Draft202012Validator(replay_schema()).validate(less.json)
     lines = used("replay", "r1", "--agent", "less.yaml", "-o", "ndjson").lines
     assert [line["kind"] for line in lines] == ["difference", "difference", "summary"]
+    used.write("name.yaml", agent.replace("name: tester", "name: other"))
+    named = used("replay", "r1", "--agent", "name.yaml")
+    assert (named.code, named.err) == (0, "the run is one of agent 'tester', not of 'other'\n")
     assert used("replay", "r1", "--agent", "nowhere.yaml").code == 3
     assert used("replay", "nosuch", "--agent", "new.yaml").code == 5
     assert used.store_bytes() == before

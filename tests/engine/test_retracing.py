@@ -212,12 +212,13 @@ async def test_h5_an_answer_that_is_made_into_something_else_or_refused() -> Non
     ]
 
 
-async def test_h5_another_model_is_said_and_is_no_difference() -> None:
+async def test_h5_another_model_or_name_is_said_and_is_no_difference() -> None:
     store = await recorded()
-    bot = agent(TURNS, FakeTool())
+    bot = agent(TURNS, FakeTool(), name="new")
     bot.model = type(bot.model)(TURNS, id="scripted:other")
     found = await retraced(store, bot)
     assert (told(found), found.model) == ([], ("scripted", "scripted:other"))
+    assert (found.agent, found.recorded_agent) == ("new", "bot")
 
 
 async def test_d2_without_a_fingerprint_calls_and_output_are_compared_all_the_same() -> None:
