@@ -162,6 +162,19 @@ class Fork(Protocol):
 
 
 @runtime_checkable
+class StepEntries(Protocol):
+    """Optional beside `Fork`: what a patch changes in the step that is forked is found without the rest of the run."""
+
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        """How many entries the run had before the step of that save, and those of the step as it stood then.
+
+        They are in call order. Costs what the step holds. None when the save is not kept, or when a patch has cut the
+        transcript in that very step: then only the whole tells.
+        """
+        ...
+
+
+@runtime_checkable
 class SessionFork(Protocol):
     """Optional: beginning a session with what another one began with (H3). Shared, and never copied.
 

@@ -11,7 +11,7 @@ from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedError, RunNotFoundError, UserError
 from stores.entries import JSON, Entry
 from stores.ids import as_words, check_id
-from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork
+from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork, StepEntries
 from stores.records import RunHead, Save, Status
 
 
@@ -90,10 +90,7 @@ def _ranges(numbers: list[int]) -> str:
 
 async def _forked(store: ForkingStore, run_id: str, source: RunHead, patch: Patch) -> Save:
     """The save that forks: the patch, and what no fork has of its source (H3)."""
-    entries: list[Entry] = []
-    if patch.reads_entries:
-        snapshot = await store.snapshot(run_id, source.save)
-        entries = snapshot.entries if snapshot else []
+    before, entries = await _entries(store, run_id, source, patch)
     done = apply_patch(patch, source, entries)
     now = time.time()
     head: dict[str, JSON] = {
@@ -115,10 +112,22 @@ async def _forked(store: ForkingStore, run_id: str, source: RunHead, patch: Patc
         at=now,
         event="forked",
         entries=done.entries,
-        keep=done.keep,
+        keep=None if done.keep is None else before + done.keep,
         head=changed,
         info={"patched": list(done.what)} if done.what else {},
     )
+
+
+async def _entries(store: ForkingStore, run_id: str, source: RunHead, patch: Patch) -> tuple[int, list[Entry]]:
+    """What the patch has to see of the transcript, and how many entries stand before it."""
+    if not patch.reads_entries:
+        return 0, []
+    if patch.is_within(source.steps) and isinstance(store, StepEntries):
+        step = await store.step_entries(run_id, source.save)
+        if step is not None:
+            return step
+    snapshot = await store.snapshot(run_id, source.save)
+    return 0, snapshot.entries if snapshot else []
 
 
 @dataclass(slots=True)

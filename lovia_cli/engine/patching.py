@@ -36,6 +36,20 @@ class Patch:
         """True when the transcript is needed to apply it."""
         return self.messages is not None or bool(self.tool_results)
 
+    def is_within(self, step: int) -> bool:
+        """True when it changes results of that step only, named by their places: then that step says it all."""
+        return self.messages is None and all(_step_of(name) == step for name, _ in self.results())
+
+    def results(self) -> list[tuple[str, Any]]:
+        """``tool_results`` as pairs, in their order."""
+        given = self.tool_results
+        return list(given.items() if isinstance(given, Mapping) else given)
+
+
+def _step_of(name: str) -> int | None:
+    place = _PLACE.fullmatch(name)
+    return int(place[1]) if place else None
+
 
 @dataclass(slots=True)
 class Patched:
@@ -59,8 +73,7 @@ def apply_patch(patch: Patch, head: RunHead, entries: list[Entry]) -> Patched:
     if patch.state is not None:
         done.head["state"] = _state(patch.state)
         done.what.append("state")
-    results = patch.tool_results.items() if isinstance(patch.tool_results, Mapping) else patch.tool_results
-    for name, value in results:
+    for name, value in patch.results():
         call, result = find_call(after, name)
         after = _with_result(after, call, result, to_text(value))
         place = f"{call.step}.{call.position}"

@@ -14,10 +14,10 @@ how to open it:
 
 `SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
 `SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `SessionImportContract`,
-`RunIndexContract`, `HistoryContract`, `KeptHistoriesContract`, `ForkContract` and `RunLogContract`, and for a store
-that processes share `SharedSessionContract` and `SharedCheckpointerContract`. `ResultStoreContract` is for archives of
-tool outputs. Each test has the clause of the contract in its name. They need no test framework: an async method that
-raises `AssertionError` is a broken promise.
+`RunIndexContract`, `HistoryContract`, `KeptHistoriesContract`, `ForkContract`, `StepEntriesContract` and
+`RunLogContract`, and for a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
+`ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They need no
+test framework: an async method that raises `AssertionError` is a broken promise.
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
@@ -35,6 +35,7 @@ from stores.conformance.session import SessionContract
 from stores.conformance.session_fork import SessionForkContract
 from stores.conformance.session_import import SessionImportContract
 from stores.conformance.session_index import SessionIndexContract
+from stores.conformance.step_entries import StepEntriesContract
 from stores.conformance.trim import TrimContract
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "SessionIndexContract",
     "SharedCheckpointerContract",
     "SharedSessionContract",
+    "StepEntriesContract",
     "TrimContract",
     "contracts_for",
 ]

@@ -20,6 +20,7 @@ from stores.protocols import (
     SessionFork,
     SessionImport,
     SessionIndex,
+    StepEntries,
     Trim,
 )
 from stores.records import Save
@@ -65,6 +66,10 @@ class RememberingCheckpointer(Checkpointer, History, KeptHistories, Protocol):
 
 class ForkingCheckpointer(Checkpointer, History, Fork, Protocol):
     """A checkpointer that can begin a run where another stood."""
+
+
+class SteppingCheckpointer(ForkingCheckpointer, StepEntries, Protocol):
+    """A checkpointer that can be forked and gives single steps."""
 
 
 class ForkingSession(Session, SessionFork, Rewind, Trim, Protocol):

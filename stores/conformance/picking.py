@@ -20,6 +20,7 @@ from stores.conformance.session import SessionContract
 from stores.conformance.session_fork import SessionForkContract
 from stores.conformance.session_import import SessionImportContract
 from stores.conformance.session_index import SessionIndexContract
+from stores.conformance.step_entries import StepEntriesContract
 from stores.conformance.trim import TrimContract
 
 _ALONE: list[tuple[Any, Any]] = [
@@ -35,6 +36,7 @@ _ALONE: list[tuple[Any, Any]] = [
     (protocols.History, HistoryContract),
     (protocols.KeptHistories, KeptHistoriesContract),
     (protocols.Fork, ForkContract),
+    (protocols.StepEntries, StepEntriesContract),
     (protocols.RunLog, RunLogContract),
     (protocols.ResultStore, ResultStoreContract),
 ]

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stores.entries import JSON
+from stores import codec
+from stores.entries import JSON, Entry, in_call_order
 from stores.errors import StoreDamagedError
-from stores.file.chunks import Chunk, base_of, data_folder, missing, read_all, read_chunk, read_from
+from stores.file.chunks import Chunk, base_of, data_folder, missing, read_all, read_backwards, read_chunk, read_from
 from stores.file.disk import Folder
 from stores.file.names import chunk_name
 from stores.file.reading import find_ref, first_kept
@@ -101,6 +102,24 @@ def head_at(root: Root, cut: Cut) -> RunHead:
             fields |= _set_in(chunk, cut.number)
     apply_head(head, Save(number=cut.number, step=record["step"], at=record["at"], event="", head=fields))
     return head
+
+
+def step_entries(root: Root, cut: Cut) -> tuple[int, list[Entry]] | None:
+    """How many entries stand before the step of the cut, and those of the step; None where a patch cut in it."""
+    run_id, key, step = cut.chunk.document["id"], cut.chunk.document["key"], cut.record["step"]
+    rows: list[dict[str, JSON]] = []
+    for chunk in read_backwards(root, run_id, key, cut.chunk.n, beyond=False):
+        records = [record for record in chunk.records if record["save"] <= cut.number]
+        own = [record for record in records if record["step"] == step]
+        if any(record.get("keep") is not None for record in own):
+            return None
+        rows = [row for record in own for row in record.get("entries", ())] + rows
+        if len(own) < len(records) or chunk.first == 1:
+            before = chunk.entries
+            for record in records[: len(records) - len(own)]:
+                before = record.get("keep", before) + len(record.get("entries", ()))
+            return before, in_call_order(codec.decode_entries(rows, where=chunk.where, run_id=run_id))
+    return None
 
 
 def _set_in(chunk: Chunk, number: int) -> dict[str, JSON]:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from stores.entries import Entry
 from stores.errors import RunLockedError, StoreError, StoreWriteError
 from stores.file import reading
 from stores.file.disk import Folder
@@ -15,7 +16,7 @@ from stores.file.forking import release
 from stores.file.lease import FileLease
 from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names, read_owner
 from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
-from stores.file.moments import find_cut, head_at
+from stores.file.moments import find_cut, head_at, step_entries
 from stores.file.names import name_of
 from stores.file.reading import describe, find_ref, read_ref_of, steady
 from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
@@ -232,6 +233,14 @@ class FileCheckpointer:
         if not isinstance(lease, FileLease):
             raise StoreWriteError("an import needs the lease of its own run", hint="take the run first")
         await lease.import_log(saves)
+
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        check_id(run_id, "run id")
+        return await self._call(steady, lambda: self._step_entries(run_id, save))
+
+    def _step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        cut = find_cut(self._root, run_id, save=save)
+        return None if cut is None else step_entries(self._root, cut)
 
     async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
         if not isinstance(lease, FileLease):

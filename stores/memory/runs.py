@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import orjson
 
 from stores import codec
+from stores.entries import Entry, in_call_order
 from stores.errors import RunExistsError, RunNotFoundError, StoreBusyError, StoreWriteError
 from stores.ids import check_id
 from stores.protocols import RunLease
@@ -138,6 +139,17 @@ class InMemoryCheckpointer:
     async def import_log(self, lease: RunLease, saves: list[Save]) -> None:
         lease = self._unused(lease)
         self._runs[lease.run_id] = _Run([_stored(save, lease.run_id) for save in saves])
+
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        log = self._log(run_id)
+        if not _first_kept(log) < save <= len(log):
+            return None
+        own = [one for one in log[:save] if one.step == log[save - 1].step]
+        if any(one.keep is not None for one in own):
+            return None
+        before = fold(run_id, log[: save - len(own)])
+        entries = in_call_order(entry for one in own for entry in one.entries)
+        return len(before.entries) if before else 0, deepcopy(entries)
 
     async def fork(self, lease: RunLease, run_id: str, forked: Save) -> None:
         lease = self._unused(lease)

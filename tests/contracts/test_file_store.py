@@ -22,6 +22,7 @@ from stores.conformance import (
     SessionIndexContract,
     SharedCheckpointerContract,
     SharedSessionContract,
+    StepEntriesContract,
     TrimContract,
 )
 from stores.file import FileCheckpointer, FileResultStore, FileSession
@@ -56,6 +57,7 @@ class TestFileCheckpointer(
     HistoryContract,
     KeptHistoriesContract,
     ForkContract,
+    StepEntriesContract,
     RunLogContract,
     SharedCheckpointerContract,
 ):

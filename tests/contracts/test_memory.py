@@ -18,6 +18,7 @@ from stores.conformance import (
     SessionForkContract,
     SessionImportContract,
     SessionIndexContract,
+    StepEntriesContract,
     TrimContract,
 )
 from stores.errors import StoreBusyError
@@ -44,6 +45,7 @@ class TestInMemoryCheckpointer(
     HistoryContract,
     KeptHistoriesContract,
     ForkContract,
+    StepEntriesContract,
     RunLogContract,
 ):
     @pytest.fixture(autouse=True)

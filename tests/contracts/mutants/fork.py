@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stores.conformance import ForkContract as Contract
-from stores.conformance import HistoryContract
+from stores.conformance import HistoryContract, StepEntriesContract
+from stores.entries import Entry
 from stores.errors import StoreError
 from stores.protocols import RunLease
 from stores.records import RunHead, Save, fold
@@ -154,3 +155,26 @@ class ForksWhatTheRingHasDropped(BadCheckpointer):
         log = self._log(run_id)
         snapshot = fold(run_id, log[:save])
         return snapshot.head if snapshot and 1 <= (save or 1) <= len(log) else None
+
+
+@planted(StepEntriesContract.test_h2_the_store_gives_steps)
+class GivesNoSteps(BadCheckpointer):
+    step_entries = None
+
+
+@planted(StepEntriesContract.test_h2_a_step_is_what_its_saves_have_brought_by_then)
+class GivesAStepAsItWasRecorded(BadCheckpointer):
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        found = await super().step_entries(run_id, save)
+        step = self._log(run_id)[save - 1].step if found else 0
+        own = [one for one in self._log(run_id)[:save] if one.step == step]
+        return found and (found[0], [entry for one in own for entry in one.entries])
+
+
+@planted(StepEntriesContract.test_h2_a_step_of_a_fork_and_one_that_a_patch_has_cut)
+class CountsWhatAPatchHasCut(BadCheckpointer):
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        found = await super().step_entries(run_id, save)
+        step = self._log(run_id)[save - 1].step if found else 0
+        before = [one for one in self._log(run_id)[:save] if one.step != step]
+        return found and (sum(len(one.entries) for one in before), found[1])
