@@ -16,8 +16,8 @@ how to open it:
 `SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `SessionImportContract`,
 `RunIndexContract`, `HistoryContract`, `KeptHistoriesContract`, `ForkContract`, `StepEntriesContract` and
 `RunLogContract`, and for a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
-`ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They need no
-test framework: an async method that raises `AssertionError` is a broken promise.
+`ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They need
+no test framework: an async method that raises `AssertionError` is a broken promise.
 """
 
 from stores.conformance.checkpointer import CheckpointerContract
