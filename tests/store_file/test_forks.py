@@ -202,3 +202,23 @@ def _write(chunk: Path, document: dict[str, object]) -> None:
     """The document as it is, sealed."""
     chunk.write_text('{"v":1,"sum":"x"}')
     rewrite(chunk, **document)
+
+
+async def test_h3_a_cleared_session_can_begin_anew_from_its_own_fork(path: Path) -> None:
+    store = FileStore(path).session
+    for number in (1, 2):
+        await store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}")
+    await store.fork_session("s", "f", upto="r1")
+    await store.confirm_fork("f")
+    await store.append("f", [say("own")], run_id="own")
+    await store.clear("s")
+    await store.fork_session("f", "s", upto="own")
+    await store.confirm_fork("s")
+    await store.append("s", [say("new")], run_id="r9")
+    assert check(path) == []
+    await store.clear("f")
+    assert [segment.run_id for segment in await FileStore(path).session.segments("s")] == ["r1", "own", "r9"]
+    assert check(path) == []
+    await store.clear("s")
+    assert files(path, "sessions/**/0*.json") == []
+    assert await store.segments("s") == []
