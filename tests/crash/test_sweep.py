@@ -29,6 +29,7 @@ def test_r1_killed_at_every_operation_of_a_run() -> None:
     ("scenarios", "modes", "sample"),
     [
         ("keyless,resume,queue,finalize,restart", "kill", 6),
+        ("fork,orphan", "kill", 6),
         ("again", "torn,short,enospc,enospc-sticky,eio,eio-sticky", 4),
         ("finalize", "nested", 8),
         ("resume", "powerloss-posix,powerloss-ext4", 12),
