@@ -47,8 +47,5 @@ def test_r1_the_script_itself_as_it_is_installed() -> None:
 
 
 def test_r1_a_sample_of_crashes_on_a_database() -> None:
-    rows = sweep("--warm", "--store", "sqlite", "--scenarios", "queue", "--modes", "kill", "--sample", "6")
-    rows += sweep("--warm", "--store", "sqlite", "--scenarios", "again", "--modes", "torn,eio", "--sample", "4")
-    rows += sweep("--warm", "--store", "sqlite", "--scenarios", "fresh", "--modes", "powerloss-posix", "--sample", "6")
-    assert [survived for _, _, survived, _ in rows] == [tried for *_, tried in rows], rows
-    assert len(rows) == 4
+    rows = sweep("--warm", "--store", "sqlite", "--scenarios", "queue", "--modes", "kill,eio", "--sample", "5")
+    assert rows == [("queue", "kill", 5, 5), ("queue", "eio", 5, 5)]
