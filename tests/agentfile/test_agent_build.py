@@ -60,7 +60,7 @@ def test_the_agent_has_what_the_file_says(folder: Path) -> None:
     agent = build(
         folder,
         f"{HEAD}description: d\ninstructions: Be kind.\nlimits: {{max_steps: 3, max_tool_calls: 0}}\n"
-        "tool_concurrency: 2\non_drift: error\nmodel_settings: {temperature: 0}\n"
+        "tool_concurrency: 2\nhistory_limit: 0\non_drift: error\nmodel_settings: {temperature: 0}\n"
         "tools:\n"
         "  - ./tools.py:look\n"
         "  - {type: python, function: ./tools.py:charge, name: pay, on_resume: fail, timeout: 5}\n"
@@ -71,6 +71,7 @@ def test_the_agent_has_what_the_file_says(folder: Path) -> None:
     assert agent.render_instructions({}) == "Be kind."
     assert agent.limits == Limits(max_steps=3, max_tool_calls=0)
     assert (agent.tool_concurrency, agent.on_drift, agent.model_settings) == (2, "error", {"temperature": 0})
+    assert agent.history_limit == 0
     assert [(tool.spec.name, tool.spec.description, tool.timeout, tool.on_resume) for tool in agent.tools] == [
         ("look", "Look at a city.", 120.0, "rerun"), ("pay", "", 5.0, "fail"), ("say", "Say it.", None, "rerun"),
     ]  # fmt: skip

@@ -168,7 +168,8 @@ def test_c39_the_file_itself(tmp_path: Path, text: str, found: list[str]) -> Non
 
 HINT_LATER = "(remove it, or use a newer lovia)"
 KNOWN = (
-    "known: description, fallback, instructions, limits, model, model_settings, name, on_drift, output_schema, "
+    "known: description, fallback, history_limit, instructions, limits, model, model_settings, name, on_drift, "
+    "output_schema, "
     "parameters, providers, "
     "tool_concurrency, tools, version"
 )
@@ -254,6 +255,7 @@ KNOWN = (
          "('handoffs' belongs at the top level of the file; check the indentation)"),
         ("limits: {max_seconds: 1h}", "3:23: 'max_seconds' needs a number, got 1h"),
         ("tool_concurrency: 0", "3:19: 'tool_concurrency' must be 1 or more, got 0"),
+        ("history_limit: -1", "3:16: 'history_limit' must be 0 or more, got -1"),
         ("on_drift: shout", "3:11: 'on_drift' needs 'warn', 'error' or 'ignore', got shout"),
         ("model_settings: hot", "3:17: 'model_settings' needs a mapping, got hot"),
     ],
