@@ -3,6 +3,7 @@
     python tests/crash/sweep.py                     every mode on every scenario, at a sample of points
     python tests/crash/sweep.py --full              at every point (an hour)
     python tests/crash/sweep.py --modes kill,torn --scenarios fresh,queue --sample 20
+    python tests/crash/sweep.py --store sqlite      the same on a database; its power cuts have many outcomes: slow
 
 After each crash the same command (or `lovia resume`) goes on, and verify.py compares what there is then with an
 uncrashed run. Prints survived OF tried for each, and exits 1 when anything was lost. Linux on x86_64.
