@@ -183,12 +183,12 @@ def test_instructions_are_filled_with_the_runs_variables(folder: Path, given: di
     [
         ({}, ["agent.yaml:4:9: the parameter 'city' has no value and no default (give one: --var city=VALUE)"]),
         ({"city": "Porto"}, ["agent.yaml:4:9: the parameter 'city' cannot be \"Porto\" (known: Lisbon, 012)"]),
-        ({"city": 12}, ["agent.yaml:4:9: the parameter 'city' needs text, got 12"]),
+        ({"city": 12}, ["agent.yaml:4:9: the parameter 'city' needs text, got 12 (give another: --var city=VALUE)"]),
         ({"city": "012", "day": "3"}, ["agent.yaml: unknown variable 'day' (did you mean 'days'?)"]),
         ({"city": "012", "days": "x", "dry": "no", "ratio": ""}, [
-            "agent.yaml:5:9: the parameter 'days' needs a whole number, got x",
-            "agent.yaml:6:10: the parameter 'ratio' needs a number, got nothing",
-            "agent.yaml:7:8: the parameter 'dry' needs true or false, got no"]),
+            "agent.yaml:5:9: the parameter 'days' needs a whole number, got x (give another: --var days=VALUE)",
+            "agent.yaml:6:10: the parameter 'ratio' needs a number, got nothing (give another: --var ratio=VALUE)",
+            "agent.yaml:7:8: the parameter 'dry' needs true or false, got no (give another: --var dry=VALUE)"]),
     ],
 )  # fmt: skip
 def test_variables_that_do_not_fit(folder: Path, given: dict[str, Any], found: list[str]) -> None:
