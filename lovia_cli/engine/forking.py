@@ -152,9 +152,9 @@ class _Forker:
 
     async def begin(self, new_id: str) -> None:
         """Take the id and fork. Raises `RunExistsError` or `RunLockedError` when it is taken."""
-        await self._refuse_taken(new_id)
-        async with self.store.lease(new_id) as lease:
-            await self._refuse_taken(new_id)
+        await self._refuse_run(new_id)
+        async with self.store.lease(new_id) as lease:  # whose fork refuses a run that began in between
+            await self._refuse_session(new_id)
             sharing = await self._prepare_session(new_id)
             if self.source.session_id is not None:
                 self.forked.head["session_id"] = new_id
@@ -167,12 +167,16 @@ class _Forker:
             if sharing is not None:
                 await sharing.confirm_fork(new_id)
 
-    async def _refuse_taken(self, new_id: str) -> None:
-        """Raise when a run, the kept history of one, or a session has that id: the fork is all three (H2)."""
-        store, session = self.store, self.session
+    async def _refuse_run(self, new_id: str) -> None:
+        """Raise when a run, or the kept history of one, has that id (H2)."""
+        store = self.store
         stored = await (store.info(new_id) if isinstance(store, RunIndex) else store.load(new_id))
         if stored is not None or await store.history(new_id, limit=1):
             raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {as_words(new_id)}")
+
+    async def _refuse_session(self, new_id: str) -> None:
+        """Raise when a session has that id, if only as that of an unfinished run: the fork may need it (H2)."""
+        store, session = self.store, self.session
         if isinstance(store, RunIndex):
             async with store.open_runs(new_id) as runs:
                 if runs:
