@@ -34,8 +34,12 @@ class AgentHooks:
     """Hooks that do nothing: derive from it and override what you need. A hook may be async or not.
 
     The run waits for a hook. One that raises ends the run as ``failed``, with `lovia_cli.errors.HookError`, and all
-    that was recorded before is safe: resumed, the run goes on from there, and the hook is asked again. So hooks, like
-    tools, run at least once. A replay runs none (R6). What they are given is for reading.
+    that was recorded before is safe: resumed, the run goes on from there. A replay runs none (R6). What they are given
+    is for reading.
+
+    What comes before something (``on_start``, ``before_model``, ``before_tool``, ``on_end``) runs at least once, like
+    tools: again when the run is resumed there. ``after_model`` and ``after_tool`` are told of what is saved already,
+    at most once: a crash in between, or an error of theirs, is not made up for. The saves themselves are the record.
     """
 
     async def on_start(self, context: RunContext) -> None:

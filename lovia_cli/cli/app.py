@@ -35,7 +35,7 @@ def answer_to(argv: Sequence[str], call: Call) -> Answer | None:
 def _carried_out(argv: Sequence[str], call: Call) -> Answer | None:
     """What the functions return that the line names, the verb's last; typer has what is no simple line."""
     try:
-        steps = _steps(argv)
+        steps = _steps(argv, call)
     except NotPlain:
         from lovia_cli.cli.parser import parse
 
@@ -51,8 +51,8 @@ class Step(NamedTuple):
     is_verb: bool = False
 
 
-def _steps(argv: Sequence[str]) -> list[Step]:
-    """The functions from the whole program's down to the verb's. Raises `NotPlain`."""
+def _steps(argv: Sequence[str], call: Call) -> list[Step]:
+    """The functions from the whole program's down to the verb's, which ``call`` learns of. Raises `NotPlain`."""
     steps, verb, words = [], TOP, list(argv)
     while verb.below:
         reading = read(parameters(verb.function), words, verb_follows=True)
@@ -62,6 +62,8 @@ def _steps(argv: Sequence[str]) -> list[Step]:
         name, *words = reading.rest or [""]
         if name not in verb.below:
             raise NotPlain
+        if verb is TOP:
+            call.verb = name
         verb = verb.below[name]()
     return [*steps, Step(verb.function, read(parameters(verb.function), words).values, is_verb=True)]
 

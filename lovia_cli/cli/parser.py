@@ -26,13 +26,17 @@ class Verbs(TyperGroup):
         super().__init__(**attrs)
         self.commands = dict.fromkeys(VERBS, self)  # the names, for listings and near matches
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is typer's
-        return _command(cmd_name) if cmd_name in VERBS else None
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        if ctx and ctx.obj:
+            ctx.obj.verb = cmd_name
+        return _command(cmd_name)
 
 
 def parse(argv: Sequence[str], call: Call) -> Answer | None:
     """What the command line comes to; None when help was printed. Raises `UserError` for what is wrong with it."""
-    app = _typer(cls=Verbs, invoke_without_command=True)
+    app = _typer(cls=Verbs)
     app.callback()(_command_function(root, is_verb=False))
     try:
         answer = typer.main.get_command(app).main(list(argv), prog_name="lovia", standalone_mode=False, obj=call)

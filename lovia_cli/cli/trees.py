@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lovia_cli import exits
 from lovia_cli.cli.answers import Row, run_row
-from stores.records import RunInfo
+
+if TYPE_CHECKING:
+    from stores.records import RunInfo
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from lovia_cli.engine.options import StopSwitch
-from lovia_cli.errors import CancelRequested, TimedOut
+from lovia_cli.errors import CancelRequested, HookError, Stopped, TimedOut
 from stores.errors import StoreError
 from stores.protocols import RunLease
 
@@ -34,8 +34,9 @@ async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) -> T:
-    """The result of code that is not ours. What would end the task or the process, raised by itself, is a ``failure``.
+    """The result of code that is not ours. What would end the task, the process or the run is its own ``failure``.
 
+    So is what a run of its own came to, or a store of its own: only what the engine raises itself stops this run.
     A cancellation from outside stays one (X13).
     """
     try:
@@ -45,7 +46,7 @@ async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) 
         if task is not None and task.cancelling():
             raise
         raise failure(f"CancelledError: {error}".rstrip(": ")) from error
-    except (SystemExit, KeyboardInterrupt) as error:
+    except (SystemExit, KeyboardInterrupt, Stopped, StoreError, HookError) as error:
         raise failure(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
 

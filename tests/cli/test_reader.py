@@ -15,6 +15,7 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.cli.parser import Verbs
 from lovia_cli.cli.reader import NotPlain, read
 from lovia_cli.cli.verbs import TOP, Verb
+from tests.cli.lovia import Lovia
 from tests.cli.verbs import all_verbs
 
 VERBS = sorted(all_verbs())
@@ -104,3 +105,21 @@ def test_ordinary_lines_are_plain(name: str, line: str, expected: dict[str, Any]
 )
 def test_what_is_not_plain_is_left_to_typer(line: str) -> None:
     assert plainly("history", line.split()) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        (["--store", "run", "validate", "agent.yaml", "-o", "github"], 0, ""),
+        (["--store", "validate", "history", "-o", "github"], 2, "unknown output 'github'"),
+        (["--store", "run", "history", "nosuch"], 5, "no run or session 'nosuch'"),
+        (["--json"], 2, "missing command"),
+        (["--"], 2, "missing command"),
+    ],
+)
+def test_the_verb_is_the_one_that_is_read_and_not_a_value_of_that_name(
+    lovia: Lovia, line: list[str], code: int, said: str
+) -> None:
+    lovia.agent([{"text": "hi"}])
+    ran = lovia(*line)
+    assert (ran.code, said in ran.err) == (code, True), ran

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lovia_cli.engine.runner import Runner, StopSwitch
-from lovia_cli.errors import CancelRequested, GuardrailTripped, HookError
+from lovia_cli.errors import CancelRequested, GuardrailTripped, HookError, LimitReached, StoreWriteError
 from lovia_cli.hooks import AgentHooks
 from lovia_cli.tools.base import ToolError
 from stores.memory import InMemoryCheckpointer, InMemorySession
@@ -162,13 +162,41 @@ async def test_z2_a_stop_ends_a_hook_and_a_call_it_kept_from_running_is_no_stopp
     assert transcript(result.entries)[3:5] == ["ok:1.1 did a", "ok:1.2 did b"]
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
-async def test_x13_what_would_end_the_process_is_the_hooks_fault(error):
+ENDING = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    asyncio.CancelledError(),
+    LimitReached("max_steps", 1, 1),
+    StoreWriteError("full"),
+    HookError("its own"),
+]
+"""What ends the process, the task or the run when the engine raises it."""
+
+
+@pytest.mark.parametrize(("line", "hook"), [("call a", "before_tool"), ("result ok:1.1 did a", "after_tool")])
+@pytest.mark.parametrize("error", ENDING)
+async def test_x13_what_would_end_the_process_is_the_hooks_fault(error, line, hook):
     store = InMemoryCheckpointer()
-    bot = agent(TURNS, FakeTool(), hooks=Diary(raising("call a", error)))
+    bot = agent(TURNS, FakeTool(), hooks=Diary(raising(line, error)))
     result = await Runner.outcome(bot, "go", checkpoint=at(store, "r1"))
     assert (result.status, result.error.code) == ("failed", "hook")
-    assert result.error.message.startswith(f"before_tool: RuntimeError: {type(error).__name__}")
+    assert result.error.message.startswith(f"{hook}: RuntimeError: {type(error).__name__}")
+
+
+@pytest.mark.parametrize("error", ENDING)
+async def test_z2_what_would_end_the_run_is_the_tools_fault_and_its_result(error):
+    """Such as the outcome of a run that the tool has run itself."""
+
+    def act(arguments, context):
+        if arguments["x"] == "a":
+            raise error
+        return "did b"
+
+    result = await Runner.outcome(agent(TURNS, FakeTool(action=act)), "go")
+    assert (result.status, result.output) == ("completed", "done")
+    first, second = [says(entry) for entry in result.entries if entry.type == "tool_result"]
+    assert first.startswith(f"error:1.1 {type(error).__name__}")
+    assert second == "ok:1.2 did b"
 
 
 class Plain(AgentHooks):
