@@ -7,11 +7,11 @@ from typing import Any
 
 from lovia_cli.engine.output import is_repair
 from lovia_cli.errors import UserError
-from stores.entries import AssistantTextEntry, Entry, InputEntry
+from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry
 from stores.values import clean_text
 
-Message = tuple[str, str]
-"""A role (user, assistant) and a text."""
+Message = tuple[str, str, list[dict[str, JSON]]]
+"""A role (user, assistant), a text, and what is attached to it."""
 
 Input = str | Sequence[Entry | dict[str, Any]]
 
@@ -27,7 +27,9 @@ def new_inputs(given: Input, conversation: Iterable[Entry]) -> list[InputEntry]:
     if not isinstance(given, list | tuple):
         raise UserError(f"the input is no text and no list of messages: {given!r}", hint="send text")
     sent = [_entry(message) for message in given]
-    sent = sent[_resent(sent, conversation) :]
+    new = sent[_resent(sent, conversation) :]
+    if new or any(isinstance(entry, AssistantTextEntry) for entry in sent):
+        sent = new  # else it is the first message once more, which is a retry and no history
     inputs = [entry for entry in sent if isinstance(entry, InputEntry)]
     if len(inputs) < len(sent):
         raise UserError(
@@ -71,9 +73,9 @@ def _messages(entries: Iterable[Entry]) -> list[Message]:
     messages: list[Message] = []
     for entry in entries:
         if isinstance(entry, InputEntry) and entry.role == "user":
-            messages.append(("user", entry.text))
+            messages.append(("user", entry.text, entry.parts))
         elif isinstance(entry, AssistantTextEntry) and entry.text:
-            messages.append(("assistant", entry.text))
+            messages.append(("assistant", entry.text, []))
     return messages
 
 

@@ -224,3 +224,25 @@ async def test_k2_that_a_run_is_finalised_for_new_input_is_said():
     _, first = await limited(place)
     second = await place.run("next", bot=place.bot(turns=["fine"]))
     assert second.warnings == [f"run {first.run_id} had used up its limit; it was ended as it stood"]
+
+
+FILE, OTHER = ({"type": "file", "media_type": "text/plain", "name": name, "data": name} for name in ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "users"),
+    [([FILE], [FILE], [["a"]]), ([FILE], [OTHER], [["a"], ["b"]]), ([], [FILE], [[], ["a"]]), ([FILE], [], [["a"], []])],
+)
+async def test_k2_the_same_text_with_other_attachments_is_no_retry(first, second, users):
+    place = Place(3)
+
+    def send(parts):
+        return place.run([{"role": "user", "content": "look", "parts": parts}])
+
+    with pytest.raises(Crash):
+        await send(first)
+    result = await send(second)
+    inputs = [entry for entry in result.entries if entry.type == "input"]
+    assert [[part["name"] for part in entry.parts] for entry in inputs] == users
+    repeated = "the run has this input already; it is not sent again"
+    assert (repeated in result.warnings) == (first == second)
