@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lovia_cli.comparing.marks import Marked, Piece
 from lovia_cli.render.marked import Line, Side, bracketed, flowed, shortened_pieces
 from lovia_cli.render.sides import brief, drift_facts, facts, label, patch_facts, row_title, verdict
-from lovia_cli.render.terminal import Paint, safe, shortened
+from lovia_cli.render.terminal import Paint, safe, shortened, width
+from lovia_cli.render.wrap import wrapped
 
 if TYPE_CHECKING:
     from lovia_cli.cli.compared import Compared
@@ -43,9 +44,9 @@ class _Page(NamedTuple):
         """True where long texts are not shown whole."""
         return self.columns is not None and not self.verbose
 
-    def line(self, text: str) -> str:
-        """Outside text as one line that fits."""
-        return safe(text, lines=False) if self.columns is None else shortened(text, self.columns)
+    def line(self, text: str, used: int = 0) -> str:
+        """Outside text as one line that fits behind the columns that are used."""
+        return safe(text, lines=False) if self.columns is None else shortened(text, max(self.columns - used, 0))
 
     def flow(self, pieces: Marked, side: Side, room: int | None) -> list[Line]:
         return list(flowed(shortened_pieces(pieces) if self.is_short else pieces, side, room, self.paint))
@@ -61,15 +62,17 @@ def comparison(answer: Compared, paint: Paint, verbose: int, columns: int | None
     yield ""
     if found.drift:
         yield from _drift(found.drift, page)
-    yield paint.bold(verdict(found))
+    yield from map(paint.bold, wrapped(verdict(found), "", "  ", page.columns))
 
 
 def _heads(found: Comparison, page: _Page) -> Iterator[str]:
     for sign, trajectory in zip("AB", found.sides, strict=True):
-        name = safe(trajectory.name, lines=False)
-        yield f"{page.paint.bold(sign)} {page.paint.bold(name)}: {safe(', '.join(facts(trajectory)), lines=False)}"
-        for fact in patch_facts(trajectory):
-            yield "  " + page.line(fact)
+        name = f"{sign} {safe(trajectory.name, lines=False)}"
+        head = f"{name}: {safe(', '.join(facts(trajectory)), lines=False)}"
+        first, *more = wrapped(head, "", "  ", page.columns)
+        yield page.paint.bold(first[: len(name)]) + first[len(name) :]
+        yield from more
+        yield from ("  " + page.line(fact, 2) for fact in patch_facts(trajectory))
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -83,7 +86,7 @@ def _rows(rows: Sequence[Row], page: _Page) -> Iterator[str]:
             for row in some:
                 yield from _row(row, page)
         elif len(some) > MANY:
-            yield page.paint.dim(f"= {row_title(some[0])} to {row_title(some[-1])}")
+            yield page.paint.dim(page.line(f"= {row_title(some[0])} to {row_title(some[-1])}"))
         else:
             yield from (page.paint.dim(_same(row, page)) for row in some)
 
@@ -94,7 +97,7 @@ def _same(row: Row, page: _Page) -> str:
 
 
 def _row(row: Row, page: _Page) -> Iterator[str]:
-    yield f"{_SIGNS[row.kind]} {page.paint.bold(row_title(row))}"
+    yield f"{_SIGNS[row.kind]} {page.paint.bold(page.line(row_title(row), 2))}"
     for part in row.parts():
         yield from _below(part, page) if page.half is None else _beside(part, page, page.half)
 
@@ -114,8 +117,8 @@ def _below(part: Part, page: _Page) -> Iterator[str]:
 def _beside(part: Part, page: _Page, half: int) -> Iterator[str]:
     room = half - 4
     if part.same:
-        left = [Line(page.paint.dim(text), len(text)) for text in _same_part(part, "a", page, room)]
-        right = [Line(page.paint.dim(text), len(text)) for text in _same_part(part, "b", page, room)]
+        left = [Line(page.paint.dim(text), width(text)) for text in _same_part(part, "a", page, room)]
+        right = [Line(page.paint.dim(text), width(text)) for text in _same_part(part, "b", page, room)]
         signs = (" ", " ")
     else:
         left, right = _lines(part, "a", page, room), _lines(part, "b", page, room)
@@ -157,4 +160,4 @@ def _drift(drift: Drift, page: _Page) -> Iterator[str]:
         for line in shown:
             yield page.line(f"{name}: {line}")
         if len(shown) < len(lines):
-            yield page.paint.dim(f"{name}: {len(lines) - len(shown)} more, shown with -v")
+            yield page.paint.dim(page.line(f"{name}: {len(lines) - len(shown)} more, shown with -v"))

@@ -8,10 +8,12 @@ from typing import Literal, NamedTuple
 
 from lovia_cli.comparing.marks import Marked, Piece
 from lovia_cli.render.terminal import Paint, safe, width
+from lovia_cli.render.wrap import cut
 
 Side = Literal["a", "b"]
 
 _BRACKETS = {"a": ("[-", "-]"), "b": ("{+", "+}")}
+_LINE = re.compile(r"\n|[^\n]+")
 _TOKEN = re.compile(r"\n|[^\S\n]+|\S+")
 _TAB = 4
 
@@ -27,11 +29,23 @@ class Line(NamedTuple):
 
 
 def bracketed(pieces: Marked, side: Side, paint: Paint) -> Marked:
-    """The pieces with brackets around what is marked, unless colours tell, or all of it is marked anyhow."""
-    if paint.enabled or all(piece.differs for piece in pieces):
-        return pieces
+    """The pieces with brackets around what is marked, unless colours tell, or all of it is marked anyhow.
+
+    Neither tells anything of spaces and line ends: where nothing else is marked, brackets do.
+    """
+    are_told = paint.enabled or all(piece.differs for piece in pieces)
+    return [shown for piece in pieces for shown in _bracketed(piece, side, are_told)]
+
+
+def _bracketed(piece: Piece, side: Side, is_told: bool) -> Iterator[Piece]:
     before, behind = _BRACKETS[side]
-    return [Piece(f"{before}{text}{behind}", True) if differs else Piece(text, False) for text, differs in pieces]
+    if piece.differs and piece.text.isspace():
+        yield Piece(before + safe(piece.text, lines=False) + behind, True)
+        yield Piece("\n" * piece.text.count("\n"), False)
+    elif piece.differs and not is_told:
+        yield Piece(before + piece.text + behind, True)
+    else:
+        yield piece
 
 
 def shortened_pieces(pieces: Marked) -> Marked:
@@ -51,59 +65,50 @@ def flowed(pieces: Sequence[Piece], side: Side, room: int | None, paint: Paint) 
     """The lines of the pieces, broken between words at ``room`` columns; None breaks only where the text does."""
     line = _Filling(side, paint)
     for text, differs in pieces:
-        for token in _TOKEN.findall(safe(text)):
+        for token in (_LINE if room is None else _TOKEN).findall(safe(text)):
             if token == "\n":
                 yield line.taken()
-                continue
-            word = token if room is None else token.expandtabs(_TAB)
-            if room is not None and line.width + width(word) > room and line.width:
-                if word.isspace():
-                    continue
-                if width(word) <= room or line.width >= room:
-                    yield line.taken()
-            for piece in _split(word, room, line.width):
-                if room is not None and line.width + width(piece) > room and line.width:
-                    yield line.taken()
-                line.add(piece, differs)
+            elif room is None:
+                line.add(token, differs)
+            else:
+                yield from _added(token.expandtabs(_TAB), differs, line, room)
     if line.width or not pieces:
         yield line.taken()
 
 
-def _split(word: str, room: int | None, used: int) -> Iterator[str]:
-    """A word that is longer than a line, in pieces that fit."""
-    if room is None or width(word) <= room:
-        yield word
-        return
-    piece, size = "", max(room - used, 1)
-    for char in word:
-        if piece and width(piece + char) > size:
-            yield piece
-            piece, size = "", room
-        piece += char
-    yield piece
+def _added(word: str, differs: bool, line: _Filling, room: int) -> Iterator[Line]:
+    """Put a word, or the spaces between two, into the line; gives the lines that are full before."""
+    size = width(word)
+    if line.width + size > room and line.width:
+        if word.isspace():
+            return
+        if size <= room or line.width >= room:
+            yield line.taken()
+    for piece in [word] if size <= room else cut(word, max(room - line.width, 1), room):
+        if line.width + width(piece) > room and line.width:
+            yield line.taken()
+        line.add(piece, differs)
 
 
 class _Filling:
     """A line that is being filled."""
 
     def __init__(self, side: Side, paint: Paint) -> None:
-        self._paint = paint
         self._color = paint.red if side == "a" else paint.green
-        self._runs: list[Piece] = []
+        self._runs: list[tuple[list[str], bool]] = []
         self.width = 0
 
     def add(self, text: str, differs: bool) -> None:
-        if self._runs and self._runs[-1].differs == differs:
-            text = self._runs.pop().text + text
-            self.width -= width(text)
-        self._runs.append(Piece(text, differs))
-        self.width = sum(width(run.text) for run in self._runs)
+        if not self._runs or self._runs[-1][1] != differs:
+            self._runs.append(([], differs))
+        self._runs[-1][0].append(text)
+        self.width += width(text)
 
     def taken(self) -> Line:
-        """The line as it stands; the next one begins."""
-        if self._runs and not self._runs[-1].text.strip():
-            self._runs.pop()
-        text = "".join(self._color(text) if differs else text for text, differs in self._runs)
-        line = Line(text, sum(width(run.text) for run in self._runs))
+        """The line as it stands, without spaces at its end; the next one begins."""
+        runs = [Piece("".join(texts), differs) for texts, differs in self._runs]
+        if runs and not runs[-1].text.strip():
+            self.width -= width(runs.pop().text)
+        line = Line("".join(self._color(text) if differs else text for text, differs in runs), self.width)
         self._runs, self.width = [], 0
         return line

@@ -41,13 +41,16 @@ def _broken(line: str, lead: str, indent: str, columns: int) -> Iterator[str]:
 
 def _pieces(word: str, room: int, columns: int) -> Iterator[str]:
     """A word that is longer than a line, in pieces that fit: the first into ``room``, the others into ``columns``."""
-    if width(word) <= max(room, columns):
-        yield word
-        return
-    piece, size = "", max(room, 8)
+    return iter([word]) if width(word) <= max(room, columns) else cut(word, max(room, 8), columns)
+
+
+def cut(word: str, first: int, columns: int) -> Iterator[str]:
+    """A word in pieces, the first of at most ``first`` columns, the others of at most ``columns``; none is empty."""
+    piece, used, room = "", 0, first
     for char in word:
-        if piece and width(piece + char) > size:
+        size = width(char)
+        if piece and used + size > room:
             yield piece
-            piece, size = "", columns
-        piece += char
+            piece, used, room = "", 0, columns
+        piece, used = piece + char, used + size
     yield piece
