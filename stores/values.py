@@ -143,7 +143,7 @@ class _Converter:
         dump = getattr(value, "model_dump", None)
         if callable(dump):
             return self.convert(dump())
-        raise self.refuse(f"a {type(value).__qualname__} has no stored form")
+        raise self.refuse(f"a value of type {type(value).__qualname__} has no stored form")
 
     def list(self, values: Iterable[object]) -> list[JSON]:
         out = []

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.services import (
     pytest_collection_modifyitems,
@@ -23,6 +24,10 @@ __all__ = [
     "pytest_unconfigure",
 ]  # the hooks of `tests.services`
 
+
+# A busy machine is no fault of the code; what a run finds it finds again.
+settings.register_profile("lovia", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lovia")
 
 MEMORY = Path("/dev/shm")
 ROOM = 4_000_000_000

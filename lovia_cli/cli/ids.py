@@ -186,7 +186,7 @@ async def not_found(stores: Stores, kind: Kind | None, name: str) -> UserError:
 
     runs = [run.run_id for run in await stores.runs.runs()] if kind != "session" else []
     sessions = [session.session_id for session in await stores.sessions.sessions()] if kind != "run" else []
-    near = get_close_matches(name, [*runs, *sessions], n=3, cutoff=0.6)
+    near = get_close_matches(name, dict.fromkeys([*runs, *sessions]), n=3, cutoff=0.6)
     hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
     hint += "List them with: lovia history" if hint else "list them with: lovia history"
     error = SessionNotFoundError if kind == "session" else RunNotFoundError

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lovia_cli.cli.ids import session_named
-from lovia_cli.errors import LoviaError
+from lovia_cli.errors import GuardrailTripped, InvalidOutputError, LoviaError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import Stores
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
 
 async def command_that_goes_on(result: RunResult, stores: Stores) -> str | None:
-    """``lovia resume RUN`` with the store and the higher limit it needs; None for a run that is completed."""
+    """``lovia resume RUN`` with the store, and the higher limit or new input it needs; None for a completed run."""
     if result.status == "completed" or not stores.location.exists:
         return None
     try:
         words = ["lovia", "resume", *store_option(stores.location), *_higher_limit(result)]
-        return " ".join([*words, await _id_words(result.run_id, stores)])
+        return " ".join([*words, await _id_words(result.run_id, stores), *_new_input(result)])
     except LoviaError:
         return None  # a store that cannot be read has been told of already
+
+
+def _new_input(result: RunResult) -> list[str]:
+    """Where the answer was refused the model has to be told something: without it the same answer is refused again."""
+    return ["--input", "TEXT"] if isinstance(result.error, InvalidOutputError | GuardrailTripped) else []
 
 
 async def command_after(result: RunResult, stores: Stores) -> str | None:

@@ -87,5 +87,5 @@ def refuse_missing_tool(saved: dict[str, JSON] | None, agent: Agent, pending: It
         if call.name in had and call.name not in has:
             raise ResumeToolMissingError(
                 f"call {call.step}.{call.position} is pending, and the agent no longer has its tool {call.name!r}",
-                hint=f"put the tool {call.name!r} back and resume, or end the run: lovia runs finalize",
+                hint=f"put the tool {call.name!r} back and resume, or end the run: lovia runs finalize RUN",
             )

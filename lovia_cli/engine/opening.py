@@ -170,7 +170,7 @@ async def _by_session(
             return Heal([chosen.run_id])
         found = await _take_up(order, stored, lease)
         if isinstance(found, Opened):
-            found.notices.append(("continues", f"continues run {chosen.run_id}, which was {chosen.status}"))
+            found.notices.append(("continues", f"continues run {chosen.run_id} ({chosen.status})"))
             found.notices += decisions.beside(runs, chosen.run_id)
         return found
 

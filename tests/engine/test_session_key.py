@@ -59,7 +59,7 @@ async def test_k2_new_input_comes_after_the_pending_results():
         await place.run()
     result = await place.run("hurry")
     assert await place.segments() == [["user:go", 'call:1.1 {"x":"a"}', "ok:1.1 did a", "user:hurry", "assistant:done"]]
-    assert result.warnings == [f"continues run {result.run_id}, which was interrupted"]
+    assert result.warnings == [f"continues run {result.run_id} (interrupted)"]
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -220,7 +220,7 @@ async def test_c17_a_result_without_a_stored_form_says_that_the_tool_ran() -> No
             await python_tool(function).call({}, make_context())
         assert (
             caught.value.message
-            == "the tool ran, but the value cannot be stored: a object has no stored form (at .a[0])"
+            == "the tool ran, but the value cannot be stored: a value of type object has no stored form (at .a[0])"
         )
 
 
