@@ -226,6 +226,11 @@ def test_an_error_is_what_where_and_what_to_do(lovia: Lovia, name: str) -> None:
         assert len(lines) == start + 3
 
 
+def test_an_answer_that_was_refused_needs_new_input(lovia: Lovia) -> None:
+    _, scenario = SCENARIOS["InvalidOutputError"]
+    assert scenario(lovia, ["--run-id", "r1"]).err.splitlines()[-1] == "lovia resume r1 --input TEXT"
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_an_error_has_its_code_in_the_json(lovia: Lovia, name: str) -> None:
     code, scenario = SCENARIOS[name]
