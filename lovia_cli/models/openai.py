@@ -36,12 +36,11 @@ class OpenAIModel(ProviderModel):
         stream_usage: bool = True,
         replay_extra: bool = True,
     ) -> None:
-        # The usual key is for the usual provider: one that goes by another name, elsewhere, does not get it.
-        usual_key = API_KEY_ENV if base_url is None or provider == "openai" else None
         endpoint = Endpoint(
             provider=provider,
             base_url=base_url,
-            api_key_env=api_key_env or usual_key,
+            # The vendor's key is for the vendor's own address: a server elsewhere, whatever its name, does not get it.
+            api_key_env=api_key_env or (API_KEY_ENV if base_url is None else None),
             key_needed=base_url is None or api_key_env is not None,
             stream=stream,
             timeout=timeout,
@@ -61,4 +60,8 @@ class OpenAIModel(ProviderModel):
         super().__init__(name, endpoint, wire)
 
     def _make_client(self, sdk: Any, options: dict[str, Any]) -> Any:
-        return sdk.AsyncOpenAI(**options)
+        client = sdk.AsyncOpenAI(**options)
+        if self.endpoint.base_url is not None:
+            client.organization = client.project = None
+            client._custom_headers = {}
+        return client

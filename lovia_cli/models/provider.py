@@ -132,7 +132,11 @@ class ProviderModel(ABC):
 
     @abstractmethod
     def _make_client(self, sdk: Any, options: dict[str, Any]) -> Any:
-        """The SDK's async client with these options."""
+        """The SDK's async client with these options.
+
+        What the SDK finds in the environment for its vendor (account, further headers, which may hold a key) stays
+        with the vendor: a client with a ``base_url`` has none of it. The SDKs have no option for that.
+        """
 
     def _client_options(self, key: str) -> dict[str, Any]:
         """What the clients of both SDKs take. Their own retries are off: those end where a stream begins."""

@@ -63,13 +63,17 @@ def _factory(name: str, provider: ProviderSpec) -> ModelFactory:
 
 
 def make_model(name: str, provider: ProviderSpec, spec: ModelSpec) -> Model:
-    """The model of ``spec`` at ``provider``, known as ``name``; the spec's own address and key come first."""
+    """The model of ``spec`` at ``provider``, known as ``name``; the spec's own address and key come first.
+
+    A key goes where it was named for: with an address of its own, the spec needs a key of its own.
+    """
     own = _ANTHROPIC_OPTIONS if provider.type == "anthropic" else _OPENAI_OPTIONS
     given: dict[str, Any] = {
         option: value for option in (*_OPTIONS, *own) if (value := getattr(provider, option)) is not None
     }
     given["base_url"] = spec.base_url or provider.base_url
-    given["api_key_env"] = spec.api_key_env or provider.api_key_env
+    elsewhere = given["base_url"] != provider.base_url
+    given["api_key_env"] = spec.api_key_env or (None if elsewhere else provider.api_key_env)
     if provider.type == "anthropic":
         from lovia_cli.models.anthropic import AnthropicModel
 

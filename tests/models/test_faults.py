@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from lovia_cli.errors import CredentialsError, ProviderError
+from lovia_cli.models.anthropic import AnthropicModel
 from lovia_cli.models.base import ModelResponse
 from lovia_cli.models.openai import OpenAIModel
+from lovia_cli.models.provider import ProviderModel
 from lovia_cli.models.retry import RetryPolicy, with_retries
 from tests.models.kit import StartFaulty, Talk, shown
 
@@ -49,7 +52,7 @@ def _key(monkeypatch: pytest.MonkeyPatch, _keys: None) -> None:
 
 
 def talk_with(url: str, **options: Any) -> Talk:
-    talk = Talk(OpenAIModel("m", base_url=url, **options))
+    talk = Talk(OpenAIModel("m", base_url=url, **{"api_key_env": "OPENAI_API_KEY", **options}))
     talk.say("go")
     return talk
 
@@ -99,12 +102,42 @@ async def test_a_key_that_is_none_is_not_sent_and_not_shown(monkeypatch: pytest.
     assert "sk" not in str(caught.value.as_json())
 
 
-async def test_without_a_key_no_credentials_are_sent(faulty: StartFaulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")
+VENDORS_OWN = {
+    "OPENAI_ADMIN_KEY": "sk-vendor", "OPENAI_ORG_ID": "sk-vendor", "OPENAI_PROJECT_ID": "sk-vendor",
+    "OPENAI_CUSTOM_HEADERS": "X-Own: sk-vendor\nAuthorization: sk-vendor", "ANTHROPIC_API_KEY": "sk-vendor",
+    "ANTHROPIC_AUTH_TOKEN": "sk-vendor", "ANTHROPIC_CUSTOM_HEADERS": "X-Own: sk-vendor\nAuthorization: sk-vendor",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [OpenAIModel, AnthropicModel])
+async def test_nothing_of_the_vendors_goes_to_a_server_elsewhere(
+    faulty: StartFaulty, monkeypatch: pytest.MonkeyPatch, kind: type[ProviderModel]
+) -> None:
+    for name, value in VENDORS_OWN.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OWN_KEY", "sk-own")
     server = faulty("ok")
-    await talk_with(server.url).step()
-    assert "authorization" not in {name.lower() for name in server.log()[0]["headers"]}
+    for key in (None, "OWN_KEY"):
+        talk = Talk(kind("m", base_url=server.url, api_key_env=key))  # type: ignore[call-arg]  # the subclasses' own
+        talk.say("go")
+        with suppress(ProviderError):  # it answers in OpenAI's words
+            await talk.step()
+    sent = [{name.lower(): value for name, value in row["headers"].items()} for row in server.log()]
+    assert not [value for headers in sent for value in headers.values() if KEY in value or "sk-vendor" in value]
+    assert [headers.get("authorization") for headers in sent] == [None, "Bearer sk-own"]
+
+
+async def test_an_address_in_the_vendors_own_variable_is_the_users_word(
+    faulty: StartFaulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = faulty("ok")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org")
+    talk = Talk(OpenAIModel("m"))
+    talk.say("go")
+    await talk.step()
+    headers = {name.lower(): value for name, value in server.log()[0]["headers"].items()}
+    assert (headers["authorization"], headers["openai-organization"]) == (f"Bearer {KEY}", "org")
 
 
 async def test_the_key_goes_to_the_server_and_not_along_a_redirect(faulty: StartFaulty) -> None:

@@ -63,11 +63,25 @@ def test_the_spec_of_a_model_comes_before_its_providers() -> None:
     assert (model.endpoint.base_url, model.endpoint.api_key_env) == ("http://127.0.0.1:3/v1", "OTHER")
 
 
-def test_openais_own_key_goes_to_an_address_that_is_given_as_openai_and_to_no_other_name() -> None:
-    elsewhere = OpenAIModel("m", base_url="http://127.0.0.1:1/v1")
-    assert (elsewhere.endpoint.api_key_env, elsewhere.endpoint.key_needed) == ("OPENAI_API_KEY", False)
-    other = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", provider="local")
-    assert other.endpoint.api_key_env is None
+@pytest.mark.parametrize("name", ["openai", "anthropic", "openrouter", "team"])
+def test_a_key_stays_at_the_address_it_was_named_for(name: str) -> None:
+    """A model's own address gets the key that the model names, and neither the vendor's nor its provider's."""
+    elsewhere = "http://127.0.0.1:1/v1"
+    team = {"team": ProviderSpec(type="openai", base_url="http://127.0.0.1:2/v1", api_key_env="TEAM_KEY")}
+    make = provider_factories(team)[name]
+    for spec, key in (
+        (ModelSpec(name, "m", base_url=elsewhere), None),
+        (ModelSpec(name, "m", base_url=elsewhere, api_key_env="MINE"), "MINE"),
+    ):
+        model = make(spec, Path())
+        assert isinstance(model, ProviderModel)
+        assert (model.endpoint.api_key_env, model.endpoint.key_needed) == (key, key is not None)
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_a_provider_with_the_vendors_name_and_its_own_address_gets_no_key_of_the_vendor(kind: str) -> None:
+    own = ProviderSpec(type=kind, base_url="http://127.0.0.1:1/v1")  # type: ignore[arg-type]  # one of the two
+    assert build(f"{kind}:m", {kind: own}).endpoint.api_key_env is None
 
 
 @pytest.mark.anyio
