@@ -17,12 +17,6 @@ from stores.ids import as_words, check_id
 from stores.records import RunSnapshot, Status
 
 
-class FileNotReadError(UserError):
-    """The file to take in cannot be read."""
-
-    code = "file_not_read"
-
-
 def import_(
     call: Call,
     file: Annotated[str, Argument(metavar="FILE|-", help="What lovia export wrote; - is stdin.")],
@@ -76,7 +70,7 @@ def _read(file: str) -> bytes:
             return _limited(source, file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise FileNotReadError(f"cannot read {file}: {reason}", hint="name a file that lovia export wrote") from error
+        raise UserError(f"cannot read {file}: {reason}", hint="name a file that lovia export wrote") from error
 
 
 def _limited(source: BinaryIO, name: str) -> bytes:
