@@ -182,12 +182,16 @@ class FileCheckpointer:
             marker = read_marker(markers, name)
         except StoreError:
             marker = None  # only a hint: the ref says all of it again, and the doctor mends the rest
-        if marker and found is None and look_into(self._root, marker["key"]).saves > 1:
+        if marker and found is None and self._is_lost(marker):
             lost = lost_ref(self._root, marker["id"], marker["key"])
             return RunInfo(run_id=marker["id"], status="", session_id=session_id, damage=damage_text(lost))
         if marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
             self._tidy(markers, marker, session_id)
         return self._info(name, found, True) if found and found.session_id == session_id else None
+
+    def _is_lost(self, marker: dict[str, Any]) -> bool:
+        """True for a run that has begun and whose ref is missing, not deleted."""
+        return look_into(self._root, marker["key"]).saves > 1 and read_ref_of(self._root, marker["id"]) is None
 
     def _tidy(self, markers: Folder, marker: dict[str, Any], session_id: str) -> None:
         """A run that a crash kept from beginning, or from beginning anew: its data goes, unless it begins right now."""

@@ -20,7 +20,7 @@ class Scenario:
     ``recover`` are the commands any one of which must bring the run to its end. ``runs`` are the ids of the
     session's segments then; None: the ids are generated, and every run that was begun has its segment.
     ``steered`` is a text that the transcript of r1 must hold once. ``finish`` is how the last run ends. ``begun`` is
-    how often the run is begun from its start. ``forks``: f1 is a fork of r1 at step 1, made by the command or by then.
+    how often the run is begun from its start. ``check`` names what is compared, a function of verify.CHECKS.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Scenario:
     steered: str | None = None
     finish: str = "stop"
     begun: int = 1
-    forks: bool = False
+    check: str = "run"
 
 
 _FRESH = f"lovia run {AGENT} go --session s --run-id r1 -o ndjson"
@@ -43,6 +43,14 @@ _RESTART = f"lovia run {AGENT} go --session s --run-id r1 --if-run-exists restar
 _SOURCE = f"{EARLIER} && lovia run {AGENT} go --session s --run-id r1 -q"
 _FORK = "lovia fork r1 --from-step 1 --new-id f1"
 _ORPHAN = "lovia rm session:s -y"
+_THREE = f"{_SOURCE} && lovia run {AGENT} on --session s --run-id r2 -q"
+_TRIM = "lovia trim s --keep-chars 40 --keep-runs 0 -y"
+# Six of the eleven entries of r1 are to stay: four of them can, and r2 goes whole.
+_REWIND = "lovia rewind s --keep-entries 17 -y"
+_BESIDE = f"{UNFINISHED} && {_TRIM} && lovia run {AGENT} hello --session t --run-id t0 -q"
+_RM_RUN = "lovia rm run:r1 -y"
+_DELETE = f"{_FRESH} --delete-on-success"
+_LEAVE = f"{_RESUME} --delete-on-success"
 
 SCENARIOS = {
     scenario.name: scenario
@@ -54,7 +62,12 @@ SCENARIOS = {
         Scenario("queue", _QUEUE, (_QUEUE,), UNFINISHED, runs=None, steered="and then?"),
         Scenario("finalize", _FINALIZE, (_FINALIZE,), UNFINISHED, runs=("r0", "r1"), finish="finalized"),
         Scenario("restart", _RESTART, (_FRESH,), UNFINISHED, runs=("r0", "r1"), begun=2),
-        Scenario("fork", _FORK, (_FORK,), _SOURCE, forks=True),
-        Scenario("orphan", _ORPHAN, (_ORPHAN,), f"{_SOURCE} && {_FORK}", forks=True),
+        Scenario("fork", _FORK, (_FORK,), _SOURCE, check="fork"),
+        Scenario("orphan", _ORPHAN, (_ORPHAN,), f"{_SOURCE} && {_FORK}", check="fork"),
+        Scenario("rewind", _REWIND, (_REWIND,), f"{_THREE} && {_TRIM}", check="rewind"),
+        Scenario("trim", _TRIM, (_TRIM,), _THREE, check="trim"),
+        Scenario("rm-run", _RM_RUN, (_RM_RUN,), _BESIDE, check="rm"),
+        Scenario("rm-session", _ORPHAN, (_ORPHAN,), _BESIDE, check="rm"),
+        Scenario("delete-on-success", _DELETE, (_DELETE, _LEAVE), EARLIER, runs=("r0", "r1"), check="delete"),
     )
 }

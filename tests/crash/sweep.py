@@ -20,6 +20,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from scenarios import SCENARIOS, STORES, Scenario
 
@@ -52,7 +53,7 @@ class Row:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.scenario:10} {self.mode:16} {self.survived:5} of {self.tried}"
+        return f"{self.scenario:17} {self.mode:16} {self.survived:5} of {self.tried}"
 
     @property
     def lost(self) -> bool:
@@ -67,17 +68,33 @@ class Sweep:
         self._scratch = scratch
         self._jobs = jobs
         self._warm = ["--warm", "warm"] if warm else []
-        self._template = scratch / "template"
-        shutil.copytree(HERE / "agent", self._template / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+        self._prepared: dict[str, tuple[Path, Any]] = {}
+
+    def prepare(self, scenario: Scenario) -> tuple[Path, Any]:
+        """The folder of work as the scenario's command finds it, and what is stored there. One for all that share it."""
+        if scenario.setup not in self._prepared:
+            work = self._scratch / f"prepared-{len(self._prepared)}"
+            shutil.copytree(HERE / "agent", work / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+            self._prepared[scenario.setup] = work, self._records(scenario, work, scenario.setup)
+        return self._prepared[scenario.setup]
 
     def expect(self, scenario: Scenario) -> Path:
-        """Note what the scenario comes to when nothing crashes."""
+        """Note what is stored before the scenario's command, and behind it when nothing crashes."""
+        template, before = self.prepare(scenario)
         work, noted = self._scratch / f"uncrashed-{scenario.name}", self._scratch / f"{scenario.name}.json"
-        shutil.copytree(self._template, work)
-        for command in filter(None, (scenario.setup, scenario.run)):
-            subprocess.run(["/bin/sh", "-c", command], cwd=work, env=self._environment, check=True, capture_output=True)
-        subprocess.run([*_verify(scenario), "--expect", str(noted)], cwd=work, env=self._environment, check=True)
+        shutil.copytree(template, work)
+        after = self._records(scenario, work, scenario.run)
+        noted.write_text(json.dumps({"before": before, "after": after}), encoding="utf-8")
         return noted
+
+    def _records(self, scenario: Scenario, work: Path, command: str) -> Any:
+        """What is stored once the command has run."""
+        if not command:
+            return None
+        subprocess.run(["/bin/sh", "-c", command], cwd=work, env=self._environment, check=True, capture_output=True)
+        look = [*_verify(scenario), "--look"]
+        seen = subprocess.run(look, cwd=work, env=self._environment, check=True, capture_output=True)
+        return json.loads(seen.stdout)
 
     def row(self, scenario: Scenario, mode: str, sample: int | None) -> Row:
         """Try one mode on one scenario, at ``sample`` points or at all."""
@@ -107,8 +124,8 @@ class Sweep:
         return [
             *(sys.executable, str(HERE / "tools" / tool), *options, *points, "--exec", "-j", str(self._jobs)),
             *self._warm,
-            *("--store", ".lovia", "--workdir", str(self._template), "--tmp", str(self._scratch)),
-            *("--setup", scenario.setup, "--run", scenario.run, "--check", " ".join(_verify(scenario))),
+            *("--store", ".lovia", "--workdir", str(self.prepare(scenario)[0]), "--tmp", str(self._scratch)),
+            *("--run", scenario.run, "--check", " ".join(_verify(scenario))),
         ]
 
 

@@ -1,7 +1,7 @@
 """The check of the crash sweep: what a crash left, and what the recovery makes of it.
 
     verify.py SCENARIO                 in the crashed working directory, as crash_sweep.py calls it
-    verify.py SCENARIO --expect FILE   in that of an uncrashed run: note its transcripts
+    verify.py SCENARIO --look          in that of an uncrashed one: print all that is stored
 
 Exits 0 when nothing is lost and nothing was done twice; else it says what, and exits 1.
 """
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from maintenance import verify_removal, verify_rewind, verify_trim
 from scenarios import AGENT, SCENARIOS, Scenario
-from witness import Said, Seen, cli, cli_json
-
-from stores.entries import entry_to_json
+from witness import Said, Seen, cli, cli_json, shell
 
 CRASHES = int(os.environ.get("CRASH_COUNT", "1"))
 
@@ -27,37 +24,36 @@ CRASHES = int(os.environ.get("CRASH_COUNT", "1"))
 def main(argv: list[str]) -> int:
     """Check, and print what is wrong."""
     scenario = SCENARIOS[argv[0]]
-    if argv[1:2] == ["--expect"]:
-        Path(argv[2]).write_text(json.dumps(Seen.look().transcripts), encoding="utf-8")
+    if argv[1:2] == ["--look"]:
+        print(json.dumps(Seen.look().records))
         return 0
     try:
-        expected = json.loads(Path(os.environ["SWEEP_EXPECTED"]).read_text(encoding="utf-8"))
-        verify_fork(scenario, expected) if scenario.forks else verify(scenario, expected)
+        noted = json.loads(Path(os.environ["SWEEP_EXPECTED"]).read_text(encoding="utf-8"))
+        cli_json("history")  # works on whatever the crash left
+        CHECKS[scenario.check](scenario, noted)
+        check_clean()
     except AssertionError as wrong:
         print(f"{scenario.name}: {wrong}")
         return 1
     return 0
 
 
-def verify(scenario: Scenario, expected: list[Any]) -> None:
+def verify_run(scenario: Scenario, noted: dict[str, Any]) -> None:
     """Look at the crashed store, recover, and look again."""
-    cli_json("history")  # works on whatever the crash left
     before = Seen.look()
     check_acknowledged(before)
     recover(scenario, before)
     after = Seen.look()
     check_once(scenario, before, after)
-    check_end(scenario, before, after, expected)
-    check_clean()
+    check_end(scenario, before, after, list(noted["after"]["sessions"]["s"].values()))
 
 
-def verify_fork(scenario: Scenario, expected: list[Any]) -> None:
+def verify_fork(scenario: Scenario, noted: dict[str, Any]) -> None:
     """There is no fork or a whole one, and its source is as it was, or gone; going on leads to the same end."""
-    cli_json("history")
-    before = Seen.look()
+    before, source = Seen.look(), noted["before"]["sessions"]["s"]
     made = "f1" in before.runs
     assert made or scenario.name == "fork", "the fork is gone with its source"
-    assert scenario.name == "orphan" or before.transcripts == expected, "the source has changed"
+    assert scenario.name == "orphan" or before.segments == source, "the source has changed"
     if made:
         steps = [entry.step for entry in before.runs["f1"].entries]
         assert (before.runs["f1"].status, len(steps), max(steps)) == ("interrupted", 8, 1), "half a fork"
@@ -68,17 +64,31 @@ def verify_fork(scenario: Scenario, expected: list[Any]) -> None:
     after = Seen.look()
     segments = [one["run_id"] for one in cli_json("history", "session:f1")["segments"]]
     assert segments == ["r0", "f1"], f"the fork's session has {segments}"
-    entries = [entry_to_json(entry) for entry in after.runs["f1"].entries]
+    entries = after.transcripts["f1"]
     assert (len(entries), entries[-1]["text"]) == (11, "All done.")
     if scenario.name == "fork":
-        assert after.transcripts == expected, "the source has changed"
-        assert entries == expected[-1], "the fork is not what its source became"
-        assert list(after.segments) == ["r0", "r1"]
+        assert after.segments == source, "the source has changed"
+        assert [after.transcripts[run_id] for run_id in source] == [*source.values()], "its checkpoints have changed"
+        assert entries == source["r1"], "the fork is not what its source became"
     else:
         assert list(after.runs) == ["f1"]
         assert not after.segments
-    code, text = cli("doctor")
-    assert code == 0, f"the doctor: {' | '.join(text.splitlines())}"
+
+
+def verify_delete(scenario: Scenario, noted: dict[str, Any]) -> None:
+    """The answer gets into the session once, and then the checkpoint goes (R7): as the run is, but for its records."""
+    before, expected = Seen.look(), noted["after"]["sessions"]["s"]
+    finished = "r1" in before.segments
+    if "r1" in before.runs:
+        check_acknowledged(before)
+    else:
+        assert finished or not Said.of(os.environ["CRASH_STDOUT"], os.environ["CRASH_STDERR"]).runs, "r1 is lost"
+    recover(scenario, before)
+    after = Seen.look()
+    check_once(scenario, before, after)
+    assert list(after.runs) == ["r0"], f"{sorted(after.runs)} have checkpoints"
+    assert after.segments == expected, "the session is not that of an uncrashed run"
+    assert not finished or (after.executions, after.requests) == (before.executions, before.requests), "it ran again"
 
 
 def check_acknowledged(before: Seen) -> None:
@@ -107,17 +117,10 @@ def recover(scenario: Scenario, before: Seen) -> None:
     command = scenario.recover[pick % len(scenario.recover)]
     if "lovia resume" in command and "r1" not in before.runs:
         code, text = shell(command)
-        assert code == 5, f"resume of a run that never began exits {code}: {text}"
+        assert code == 5, f"resume of a run without a checkpoint exits {code}: {text}"
         command = scenario.run
     code, text = shell(command)
     assert code == 0, f"recovery exits {code}: {text}"
-
-
-def shell(command: str) -> tuple[int, str]:
-    if os.environ.get("SWEEP_WARM"):
-        return cli(*shlex.split(command)[1:])
-    done = subprocess.run(["/bin/sh", "-c", "exec " + command], capture_output=True, text=True, check=False, timeout=60)
-    return done.returncode, (done.stdout + done.stderr)[-400:]
 
 
 def check_once(scenario: Scenario, before: Seen, after: Seen) -> None:
@@ -145,7 +148,7 @@ def check_end(scenario: Scenario, before: Seen, after: Seen, expected: list[Any]
         # A command without a run id that is issued again after it was completed begins a new run (K2).
         assert len(order) == 1 + sum(run.status == "completed" for run in before.runs.values()), f"segments {order}"
     assert after.listed == len(order), f"the listing shows {after.listed} segments, not {len(order)}"
-    found = after.transcripts
+    found = [after.transcripts[run_id] for run_id in order]
     assert list(after.segments.values()) == found[: len(order)], "the session differs from its runs"
     assert found[: len(expected)] == expected, "a transcript is not that of an uncrashed run"
     if scenario.steered is not None:
@@ -175,6 +178,15 @@ def left_of_folder(store: Path) -> list[Path]:
     left = [path for folder in folders for path in folder.glob(".*.tmp")]
     return [*left, *store.glob("sessions/*/open/*"), *store.glob("cancel/*")]
 
+
+CHECKS = {
+    "run": verify_run,
+    "fork": verify_fork,
+    "delete": verify_delete,
+    "rewind": verify_rewind,
+    "trim": verify_trim,
+    "rm": verify_removal,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import shlex
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +19,15 @@ from lovia_cli.cli.app import main as lovia
 from lovia_cli.settings import locate_store
 from lovia_cli.wiring import open_stores
 from stores.entries import ToolResultEntry, entry_to_json
+from stores.protocols import ResultStore
 from stores.records import RunSnapshot
+from stores.references import ResultRef
+
+Transcripts = dict[str, list[Any]]
+"""Entries by run id, as JSON, in the order of their runs."""
+
+RUNS, BIG = ("r0", "r1", "r2", "t0"), (2, 1)
+"""The runs whose outputs may be archived, and the step and position of the call that has the long one."""
 
 
 def cli(*argv: str) -> tuple[int, str]:
@@ -41,16 +51,26 @@ def cli_json(*argv: str) -> dict[str, Any]:
     return found
 
 
+def shell(command: str) -> tuple[int, str]:
+    """The exit code and last words of a command line; in a warm sweep it is a fork as well."""
+    if os.environ.get("SWEEP_WARM"):
+        return cli(*shlex.split(command)[1:])
+    done = subprocess.run(["/bin/sh", "-c", "exec " + command], capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, (done.stdout + done.stderr)[-400:]
+
+
 @dataclass(slots=True)
 class Seen:
     """The store at one moment, and what the tools and the model had seen by then. ``segments`` are of session s.
 
-    ``listed`` is how many segments the listing of sessions gives it.
+    ``listed`` is how many segments the listing of sessions gives in all. ``archive`` holds the outputs of the runs' big
+    tool that were archived, by run.
     """
 
     runs: dict[str, RunSnapshot]
-    segments: dict[str, list[Any]]
+    sessions: dict[str, Transcripts]
     listed: int
+    archive: dict[str, str]
     executions: Counter[str]
     requests: Counter[tuple[str, int]]
 
@@ -58,6 +78,10 @@ class Seen:
     def look() -> Seen:
         """Read everything there is."""
         return Seen(*asyncio.run(_records()), Counter(executions()), Counter(requests()))
+
+    @property
+    def segments(self) -> Transcripts:
+        return self.sessions.get("s", {})
 
     @property
     def results(self) -> set[str]:
@@ -70,16 +94,21 @@ class Seen:
         }
 
     @property
-    def transcripts(self) -> list[Any]:
-        """The entries of each run of the session, in its order, without ids that differ from run to run."""
-        return [[entry_to_json(entry) for entry in self.runs[run_id].entries] for run_id in self.segments]
+    def transcripts(self) -> Transcripts:
+        """The entries of every run."""
+        return {run_id: [entry_to_json(entry) for entry in run.entries] for run_id, run in self.runs.items()}
+
+    @property
+    def records(self) -> dict[str, Any]:
+        """All that is stored, as JSON, without what differs from one time to the next."""
+        return {"runs": self.transcripts, "sessions": self.sessions, "archive": self.archive}
 
     def responses(self, run_id: str) -> int:
         """How many responses of the run are saved."""
         return sum(self.runs[run_id].head.responses.values()) if run_id in self.runs else 0
 
 
-async def _records() -> tuple[dict[str, RunSnapshot], dict[str, list[Any]], int]:
+async def _records() -> tuple[dict[str, RunSnapshot], dict[str, Transcripts], int, dict[str, str]]:
     stores = open_stores(locate_store(None, os.environ, Path.cwd()))
     runs: dict[str, RunSnapshot] = {}
     for info in await stores.runs.runs():
@@ -87,9 +116,17 @@ async def _records() -> tuple[dict[str, RunSnapshot], dict[str, list[Any]], int]
         run = await stores.runs.load(info.run_id)
         assert run is not None, f"{info.run_id} is listed and cannot be loaded"
         runs[info.run_id] = run
-    found = await stores.sessions.segments("s")
-    segments = {one.run_id: [entry_to_json(entry) for entry in one.entries] for one in found}
-    return runs, segments, sum(info.segments for info in await stores.sessions.sessions())
+    listed = await stores.sessions.sessions()
+    sessions: dict[str, Transcripts] = {}
+    for name in sorted({"s", *(info.session_id for info in listed)}):
+        found = await stores.sessions.segments(name)
+        sessions[name] = {one.run_id: [entry_to_json(entry) for entry in one.entries] for one in found}
+    return runs, sessions, sum(info.segments for info in listed), await _archived(stores.archive)
+
+
+async def _archived(archive: ResultStore | None) -> dict[str, str]:
+    found = {run_id: await archive.get(ResultRef(run_id, *BIG)) for run_id in RUNS} if archive else {}
+    return {run_id: output for run_id, output in found.items() if output is not None}
 
 
 def executions() -> list[str]:
