@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
+
+from lovia_cli.comparing.stretches import stretches
 
 Pair = tuple[int | None, int | None]
 """An index in the first row and one in the second; None where there is nothing to set beside the other."""
@@ -17,13 +19,21 @@ MOST_CELLS = 10_000
 class Features(NamedTuple):
     """What a thing is recognised by.
 
-    ``key`` is the same for what is the same, ``shape`` for what is of one kind; ``words`` gives what tells how much two
-    different things have in common, and is asked only where they are weighed.
+    ``key`` is the same for what is the same, ``asked`` for what was asked for alike, whatever came of it, and ``shape``
+    for what is of one kind. ``words`` gives what tells how much two different things have in common. ``asked`` and
+    ``words`` are asked only where much differs, and where things are weighed.
     """
 
     key: Hashable
+    asked: Callable[[], Hashable]
     shape: Hashable
     words: Callable[[], Counter[str]]
+
+
+Level = Callable[[Features], Hashable]
+
+LEVELS: tuple[Level, ...] = (lambda one: one.key, lambda one: one.asked(), lambda one: one.shape)
+"""By what things are paired, one after the other, as long as what is left between them is too much to be weighed."""
 
 
 def aligned(a: Sequence[Features], b: Sequence[Features]) -> list[Pair]:
@@ -33,51 +43,22 @@ def aligned(a: Sequence[Features], b: Sequence[Features]) -> list[Pair]:
     two rows part, whatever follows. Between them the longest stretches of the same are found, and what is left between
     those is paired by likeness: one thing more on one side leaves the others in their pairs.
     """
-    m, n = len(a), len(b)
-    first = 0
-    while first < min(m, n) and a[first].key == b[first].key:
-        first += 1
-    last = 0
-    while last < min(m, n) - first and a[m - 1 - last].key == b[n - 1 - last].key:
-        last += 1
-    middle = _by_key(a[first : m - last], b[first : n - last])
-    return [
-        *((i, i) for i in range(first)),
-        *((_moved(i, first), _moved(j, first)) for i, j in middle),
-        *((m - i, n - i) for i in range(last, 0, -1)),
-    ]
+    return list(_aligned(a, b, LEVELS))
 
 
-def _moved(index: int | None, by: int) -> int | None:
-    return None if index is None else index + by
-
-
-def _by_key(a: Sequence[Features], b: Sequence[Features]) -> Iterator[Pair]:
-    """What is the same in pairs; the gaps between by likeness, and where they are large by shape first."""
+def _aligned(a: Sequence[Features], b: Sequence[Features], levels: Sequence[Level]) -> Iterator[Pair]:
+    """What is alike by the first of the levels in pairs, and the gaps between by likeness; large ones by the others."""
+    level, others = levels[0], levels[1:]
     i = j = 0
-    for x, y, size in _same([one.key for one in a], [one.key for one in b]):
-        few = (x - i) * (y - j) <= MOST_CELLS
-        gap = (_by_likeness if few else _by_shape)(a[i:x], b[j:y])
-        yield from ((_moved(p, i), _moved(q, j)) for p, q in gap)
+    for x, y, size in stretches([level(one) for one in a], [level(one) for one in b]):
+        gap = a[i:x], b[j:y]
+        if (x - i) * (y - j) <= MOST_CELLS:
+            pairs: Iterable[Pair] = _by_likeness(*gap)
+        else:
+            pairs = _aligned(*gap, others) if others else zip_longest(range(x - i), range(y - j))
+        yield from ((None if p is None else i + p, None if q is None else j + q) for p, q in pairs)
         yield from ((x + k, y + k) for k in range(size))
         i, j = x + size, y + size
-
-
-def _by_shape(a: Sequence[Features], b: Sequence[Features]) -> Iterator[Pair]:
-    """What is of one kind in pairs, and the gaps between one after the other: too many to weigh them all."""
-    i = j = 0
-    for x, y, size in _same([one.shape for one in a], [one.shape for one in b]):
-        both = min(x - i, y - j)
-        yield from ((i + k, j + k) for k in range(both))
-        yield from ((k, None) for k in range(i + both, x))
-        yield from ((None, k) for k in range(j + both, y))
-        yield from ((x + k, y + k) for k in range(size))
-        i, j = x + size, y + size
-
-
-def _same(a: list[Hashable], b: list[Hashable]) -> list[tuple[int, int, int]]:
-    """The stretches of the same: where they begin on both sides, and how long they are. The last is empty."""
-    return [(block.a, block.b, block.size) for block in SequenceMatcher(None, a, b).get_matching_blocks()]
 
 
 def _by_likeness(a: Sequence[Features], b: Sequence[Features]) -> list[Pair]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,20 +83,23 @@ def compare_trajectories(a: Comparable, b: Comparable) -> Comparison:
     steps behind it are still compared with those they belong to.
     """
     one, other = Trajectory.of(a), Trajectory.of(b)
-    pairs = aligned([features_of(step) for step in one.steps], [features_of(step) for step in other.steps])
-    rows = [_row(one.opening, other.opening)]
-    rows += [_row(None if i is None else one.steps[i], None if j is None else other.steps[j]) for i, j in pairs]
+    rows = list(_rows(one, other))
     first = next((row for row in rows if row.kind != "same"), None)
     step = (first.a or first.b) if first else None
     return Comparison(
         sides=(one, other),
         rows=rows,
         diverged_at=step.number if step else None,
-        drift=drift_between(one, other, ((row.a, row.b) for row in rows)),
+        drift=drift_between(one, other, ((row.a, row.b) for row in rows if row.kind == "changed")),
     )
 
 
-def _row(a: Step | None, b: Step | None) -> Row:
-    if a is None or b is None:
-        return Row("added" if a is None else "removed", a, b)
-    return Row("same" if a.key() == b.key() else "changed", a, b)
+def _rows(a: Trajectory, b: Trajectory) -> Iterator[Row]:
+    """The input, and the steps as they belong together; what a step means is worked out once."""
+    yield Row("same" if a.opening.key() == b.opening.key() else "changed", a.opening, b.opening)
+    one, other = ([features_of(step) for step in side.steps] for side in (a, b))
+    for i, j in aligned(one, other):
+        if i is None or j is None:
+            yield Row("added", None, b.steps[j]) if j is not None else Row("removed", a.steps[i or 0], None)
+        else:
+            yield Row("same" if one[i].key == other[j].key else "changed", a.steps[i], b.steps[j])

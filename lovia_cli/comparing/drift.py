@@ -65,7 +65,7 @@ def _two(values: Two | None) -> dict[str, JSON] | None:
 
 
 def drift_between(a: Trajectory, b: Trajectory, pairs: Iterable[tuple[Step | None, Step | None]]) -> Drift:
-    """The drift of two runs whose steps belong together as ``pairs`` says."""
+    """The drift of two runs, in which ``pairs`` are the steps that belong together and are not the same."""
     tools = [act.call.name for act in a.acts()], [act.call.name for act in b.acts()]
     steps = len(a.steps), len(b.steps)
     reasons = a.finish_reason, b.finish_reason

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple
 
+from lovia_cli.comparing.stretches import Stretch, ends, stretches
 from lovia_cli.comparing.values import NOT_JSON, canonical, structure, written
 from stores.entries import JSON
 
@@ -55,7 +56,7 @@ def mark_texts(a: str, b: str) -> tuple[Marked, Marked]:
     if a == b:
         return _whole(a, False), _whole(b, False)
     first, second = words(a), words(b)
-    if max(len(first), len(second)) - sum(_ends(first, second)) > MOST_WORDS:
+    if max(len(first), len(second)) - sum(ends(first, second)) > MOST_WORDS:
         return _by_lines(a.splitlines(keepends=True), b.splitlines(keepends=True))
     return _by_words(first, second)
 
@@ -64,45 +65,41 @@ def _whole(text: str, differs: bool) -> Marked:
     return [Piece(text, differs)] if text else []
 
 
-class _Block(NamedTuple):
-    """A stretch of the same: where it begins on both sides, and how long it is."""
-
-    a: int
-    b: int
-    size: int
-
-
 def _by_words(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
-    begin, *between, end = _blocks(a, b)
-    kept = [begin, *(block for block in between if not _is_bridge(a[block.a : block.a + block.size])), end]
+    kept = list(_blocks(a, b))
     common = sum(len(word) for block in kept for word in a[block.a : block.a + block.size])
     if common * 4 < min(len("".join(a)), len("".join(b))):
         kept = []  # a few words in common do not make one text out of two
     return _marked(a, [(block.a, block.size) for block in kept]), _marked(b, [(block.b, block.size) for block in kept])
 
 
-def _blocks(a: list[str], b: list[str]) -> Iterator[_Block]:
-    """What both have in order: their beginnings, their ends, and the longest stretches between, if that is not long."""
+def _blocks(a: list[str], b: list[str]) -> Iterator[Stretch]:
+    """What both have in order: their beginnings, their ends, and the words between, if that is not long."""
     m, n = len(a), len(b)
-    first, last = _ends(a, b)
-    yield _Block(0, 0, first)
+    first, last = ends(a, b)
+    yield Stretch(0, 0, first)
     if max(m, n) - first - last <= MOST_WORDS:
-        for x, y, size in SequenceMatcher(None, a[first : m - last], b[first : n - last]).get_matching_blocks():
-            yield _Block(first + x, first + y, size)
-    yield _Block(m - last, n - last, last)
+        for x, y, size in _words_between(a[first : m - last], b[first : n - last]):
+            yield Stretch(first + x, first + y, size)
+    yield Stretch(m - last, n - last, last)
 
 
-def _ends(a: list[str], b: list[str]) -> tuple[int, int]:
-    """How many words are the same at the beginning, and at the end."""
-    most = min(len(a), len(b))
-    first = next((i for i in range(most) if a[i] != b[i]), most)
-    last = next((i for i in range(most - first) if a[-1 - i] != b[-1 - i]), most - first)
-    return first, last
+def _words_between(a: list[str], b: list[str]) -> Iterator[Stretch]:
+    """The words that both have, each with the signs about it: by chance two different passages have those alone."""
+    one, other = ([at for at, word in enumerate(some) if not _is_sign(word)] for some in (a, b))
+    i = j = 0
+    for x, y, size in stretches([a[at] for at in one], [b[at] for at in other]):
+        for p, q in zip(one[x : x + size], other[y : y + size], strict=True):
+            behind, before = ends(a[i:p], b[j:q])
+            yield Stretch(i, j, behind)
+            yield Stretch(p - before, q - before, before + 1)
+            i, j = p + 1, q + 1
+    yield Stretch(i, j, ends(a[i:], b[j:])[0])
 
 
-def _is_bridge(some: Sequence[str]) -> bool:
-    """Spaces and signs alone, which two different passages have by chance."""
-    return not any(char.isalnum() for word in some for char in word)
+def _is_sign(word: str) -> bool:
+    """Spaces and signs alone."""
+    return not any(map(str.isalnum, word))
 
 
 def _marked(tokens: Sequence[str], same: Sequence[tuple[int, int]]) -> Marked:
@@ -112,20 +109,18 @@ def _marked(tokens: Sequence[str], same: Sequence[tuple[int, int]]) -> Marked:
     for begin, size in [*same, (len(tokens), 0)]:
         out += _whole("".join(tokens[at:begin]), True) + _whole("".join(tokens[begin : begin + size]), False)
         at = begin + size
-    return out
+    return _joined(out)
 
 
 def _by_lines(a: list[str], b: list[str]) -> tuple[Marked, Marked]:
     out_a: Marked = []
     out_b: Marked = []
-    for kind, i, m, j, n in SequenceMatcher(None, a, b).get_opcodes():
-        left, right = "".join(a[i:m]), "".join(b[j:n])
-        if kind == "equal":
-            one, other = _whole(left, False), _whole(right, False)
-        else:
-            one, other = _by_words(words(left), words(right))
-        out_a += one
-        out_b += other
+    i = j = 0
+    for x, y, size in stretches(a, b):
+        one, other = _by_words(words("".join(a[i:x])), words("".join(b[j:y])))
+        out_a += one + _whole("".join(a[x : x + size]), False)
+        out_b += other + _whole("".join(b[y : y + size]), False)
+        i, j = x + size, y + size
     return out_a, out_b
 
 
@@ -176,15 +171,14 @@ def _differences(a: JSON, b: JSON, a_path: Path, b_path: Path) -> Iterator[_Foun
 
 def _in_lists(a: list[JSON], b: list[JSON], a_path: Path, b_path: Path) -> Iterator[_Found]:
     """Element by element; one that was put in or taken out is one difference, not that of all behind it."""
-    matcher = SequenceMatcher(None, [canonical(value) for value in a], [canonical(value) for value in b])
-    for kind, i, m, j, n in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        both = min(m - i, n - j)
+    i = j = 0
+    for x, y, size in stretches([canonical(value) for value in a], [canonical(value) for value in b]):
+        both = min(x - i, y - j)
         for k in range(both):
             yield from _differences(a[i + k], b[j + k], (*a_path, i + k), (*b_path, j + k))
-        yield from (_Found((*a_path, k), None, a[k], None) for k in range(i + both, m))
-        yield from (_Found(None, (*b_path, k), None, b[k]) for k in range(j + both, n))
+        yield from (_Found((*a_path, k), None, a[k], None) for k in range(i + both, x))
+        yield from (_Found(None, (*b_path, k), None, b[k]) for k in range(j + both, y))
+        i, j = x + size, y + size
 
 
 def dotted(path: Path) -> str:
@@ -203,11 +197,13 @@ def dotted(path: Path) -> str:
 def _written(value: JSON, found: Sequence[_Found], side: Literal["a", "b"]) -> Marked:
     """One side in one line, with its differing values marked; in a text that changed, its words."""
     marked: dict[Path, Marked] = {}
+    alone: set[Path] = set()
     for one in found:
         path = one.a_path if side == "a" else one.b_path
         if path is not None:
             marked[path] = _marked_value(one, side)
-    alone = {path for one in found if (path := one.a_path if one.b_path is None else one.b_path) and _is_alone(one)}
+            if _is_alone(one):
+                alone.add(path)
     return _joined(_pieces(value, (), marked, alone))
 
 
@@ -240,12 +236,7 @@ def _pieces(value: JSON, path: Path, marked: Mapping[Path, Marked], alone: set[P
         yield Piece(written(value), False)
 
 
-def _joined(pieces: Iterator[Piece]) -> Marked:
+def _joined(pieces: Iterable[Piece]) -> Marked:
     """Neighbours that are both marked, or both not, as one piece."""
-    out: Marked = []
-    for piece in pieces:
-        if out and out[-1].differs == piece.differs:
-            out[-1] = Piece(out[-1].text + piece.text, piece.differs)
-        else:
-            out.append(piece)
-    return out
+    runs = groupby(pieces, lambda piece: piece.differs)
+    return [Piece("".join(piece.text for piece in run), differs) for differs, run in runs]

@@ -50,7 +50,12 @@ class Part:
 
 def features_of(step: Step) -> Features:
     """What a step is recognised by: its tools count most, then their arguments, then words."""
-    return Features(step.key(), tuple(act.call.name for act in step.acts), lambda: _words_of(step.acts, step.text))
+    return Features(
+        key=step.key(),
+        asked=lambda: tuple(act.asked() for act in step.acts) or step.text,
+        shape=tuple(act.call.name for act in step.acts),
+        words=lambda: _words_of(step.acts, step.text),
+    )
 
 
 def _words_of(acts: Sequence[Act], text: str = "") -> Counter[str]:
@@ -89,7 +94,7 @@ def paired_acts(a: Sequence[Act], b: Sequence[Act]) -> Iterator[tuple[Act | None
 
 
 def _act_features(act: Act) -> Features:
-    return Features(act.key(), act.call.name, lambda: _words_of([act]))
+    return Features(key=act.key(), asked=act.asked, shape=act.call.name, words=lambda: _words_of([act]))
 
 
 def _text(kind: PartKind, a: str, b: str) -> list[Part]:

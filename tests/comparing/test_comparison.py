@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lovia_cli import compare_trajectories
+from lovia_cli.comparing import Act, Trajectory
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
 from stores.records import RunHead, RunSnapshot
 from tests.comparing.kit import Call, Step, rows, run
@@ -82,6 +84,42 @@ def test_h4_large_gaps_are_paired_too() -> None:
     b = [Step(calls=[Call("new", {"n": n})]) for n in range(150)]
     found = compare_trajectories(run(LOOK, *a, END), run(LOOK, *b, BOOK, END))
     assert (found.count("same"), found.count("changed"), found.count("added"), found.count("removed")) == (2, 150, 1, 0)
+
+
+@pytest.mark.parametrize("differ", ["nowhere else", "in results", "in arguments"])
+def test_h4_hundreds_of_steps_are_paired_as_few_are(differ: str) -> None:
+    """Also when they are all calls of two tools, and also when none of them is the same any more."""
+
+    def steps(side: str) -> list[Step]:
+        told = side if differ == "in arguments" else "x"
+        got = "x" if differ == "nowhere else" else side
+        tools = Random(1).choices(["look", "book"], k=250)
+        return [Step(calls=[Call(tool, {"n": n % 90, "told": told}, got)]) for n, tool in enumerate(tools)]
+
+    a, b = steps("a"), steps("b")
+    added = Call("look", {"page": "none"}) if differ == "in results" else Call("think")
+    found = compare_trajectories(run(*a), run(*b[:20], Step(calls=[added]), *b[20:180], *b[183:]))
+    assert [row for row in rows(found) if row[0] == "+"] == ["+ . 21"]
+    assert found.count("removed") == 3
+    assert found.count("same" if differ == "nowhere else" else "changed") == 247
+
+
+def test_h4_what_a_step_means_is_worked_out_once() -> None:
+    asked = []
+
+    class Counted(Act):
+        def key(self) -> tuple[object, ...]:
+            asked.append(self.place)
+            return super().key()
+
+    def counted() -> Trajectory:
+        trajectory = Trajectory.of(run(LOOK, BOOK, END))
+        for step in trajectory.steps:
+            step.acts = [Counted(act.call, act.result, act.position) for act in step.acts]
+        return trajectory
+
+    assert compare_trajectories(counted(), counted()).same
+    assert sorted(asked) == ["1.1", "1.1", "2.1", "2.1"]
 
 
 def test_h4_the_input_is_step_0_and_later_input_part_of_the_step_before() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -76,6 +77,28 @@ def test_h4_json_is_marked_and_its_paths_are_named() -> None:
 
 def test_h4_an_element_put_in_front_is_one_difference() -> None:
     assert [(each.path, each.kind) for each in mark_values("[1, 2, 3]", "[0, 1, 2, 3]")[2]] == [("[0]", "added")]
+
+
+def test_h4_a_key_that_is_alone_marks_none_of_the_other_side() -> None:
+    a, b = [{"k": 5}, {"k": 1, "x": 1}], ["new", {"k": 5}, {"x": 1}]
+    one, other, _ = mark_values(json.dumps(a), json.dumps(b))
+    assert brackets(one) == '[{"k": 5}, {<"k": 1>, "x": 1}]'
+    assert brackets(other) == '[<"new">, {"k": 5}, {"x": 1}]'
+
+
+def test_h4_a_long_list_of_few_values_is_marked_as_a_short_one() -> None:
+    a = Random(1).choices([1, 2, 3], k=600)
+    found = mark_values(json.dumps(a), json.dumps([*a[:10], 9, *a[10:500], *a[501:]]))[2]
+    assert [(each.path, each.kind) for each in found] == [("[10]", "added"), ("[500]", "removed")]
+
+
+@pytest.mark.parametrize(("number", "between"), [(600, " "), (1600, "\n")])
+def test_h4_a_long_text_of_few_words_is_marked_as_a_short_one(number: int, between: str) -> None:
+    a = Random(1).choices(["yes", "no"], k=number)
+    b = [*a[:10], "perhaps", *a[10 : number - 100], "never", *a[number - 99 :]]
+    one, other = mark_texts(between.join(a), between.join(b))
+    assert "".join(piece.text for piece in other if piece.differs).split() == ["perhaps", "never"]
+    assert "".join(piece.text for piece in one if piece.differs).split() == [a[number - 100]]
 
 
 def test_h4_what_is_no_json_or_too_deep_is_compared_as_text() -> None:
