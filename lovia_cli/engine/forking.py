@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, groupby
 from typing import Protocol
@@ -10,9 +11,10 @@ from typing import Protocol
 from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedError, RunNotFoundError, UserError
 from stores.entries import JSON, Entry
+from stores.errors import StoreError
 from stores.ids import as_words, check_id
 from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork, StepEntries
-from stores.records import RunHead, Save, Status
+from stores.records import RunHead, RunInfo, RunSnapshot, Save, Status
 
 
 class ForkingStore(Checkpointer, History, Fork, Protocol):
@@ -160,18 +162,33 @@ class _Forker:
                 self.forked.head["session_id"] = new_id
             try:
                 await self.store.fork(lease, self.run_id, self.forked)
-            except BaseException:
+            except RunExistsError:
                 if sharing is not None:
                     await sharing.drop_fork(new_id)
+                raise
+            except BaseException:
+                if sharing is not None:
+                    await self._settle_session(sharing, new_id)
                 raise
             if sharing is not None:
                 await sharing.confirm_fork(new_id)
 
+    async def _settle_session(self, sharing: SessionFork, new_id: str) -> None:
+        """What the fork came to decides: a stop, or a failing disk, may have come behind its commit.
+
+        Where that cannot be told the session stays prepared, and the run confirms it when it goes on.
+        """
+        with suppress(StoreError):
+            await (sharing.confirm_fork(new_id) if await self._stored(new_id) else sharing.drop_fork(new_id))
+
+    async def _stored(self, run_id: str) -> RunInfo | RunSnapshot | None:
+        """The run, damaged or not; None when there is none."""
+        store = self.store
+        return await (store.info(run_id) if isinstance(store, RunIndex) else store.load(run_id))
+
     async def _refuse_run(self, new_id: str) -> None:
         """Raise when a run, or the kept history of one, has that id (H2)."""
-        store = self.store
-        stored = await (store.info(new_id) if isinstance(store, RunIndex) else store.load(new_id))
-        if stored is not None or await store.history(new_id, limit=1):
+        if await self._stored(new_id) or await self.store.history(new_id, limit=1):
             raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {as_words(new_id)}")
 
     async def _refuse_session(self, new_id: str) -> None:

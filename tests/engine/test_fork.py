@@ -16,9 +16,10 @@ from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.runner import Runner
 from lovia_cli.errors import CallNotFoundError, CheckpointNotFoundError, RunExistsError, RunNotFoundError, UserError
 from stores.entries import AssistantTextEntry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry, entry_to_json
+from stores.errors import StoreWriteError
 from stores.file import FileCheckpointer, FileSession
 from stores.memory import InMemoryCheckpointer, InMemorySession
-from stores.records import RunSnapshot
+from stores.records import RunInfo, RunSnapshot
 from tests.engine.kit import Crash, FakeTool, Requests, agent, at, calls, transcript
 from tests.engine.test_kept import Forgetful
 
@@ -284,11 +285,19 @@ async def test_h3_a_fork_in_a_session_sees_what_its_source_started_from(both: tu
 
 
 class DiesBehindTheFork(InMemoryCheckpointer):
-    """The process is gone when the fork is there and its session is not confirmed yet."""
+    """The process is gone when the fork is there and its session is not confirmed yet: it tidies nothing up."""
+
+    dead = False
 
     async def fork(self, *given: Any) -> None:
         await super().fork(*given)
+        self.dead = True
         raise Crash
+
+    async def info(self, run_id: str) -> RunInfo | None:
+        if self.dead:
+            raise Crash
+        return await super().info(run_id)
 
 
 async def test_h3_a_fork_whose_session_a_crash_left_prepared_begins_with_it_all_the_same() -> None:
@@ -296,12 +305,45 @@ async def test_h3_a_fork_whose_session_a_crash_left_prepared_begins_with_it_all_
     place: dict[str, Any] = {"session": session, "session_id": "u1"}
     for number in (1, 2):
         await Runner.run(agent(["hi"]), "go", checkpoint=at(store, f"r{number}"), **place)
-    session.drop_fork = None  # type: ignore[assignment, method-assign] # a killed process tidies nothing up
-    with pytest.raises((Crash, TypeError)):
+    with pytest.raises(Crash):
         await Runner.fork("r2", from_step=0, checkpointer=store, session=session)
+    store.dead = False
     assert await session.segments("r2.fork-1") == []
     await Runner.run(agent(["there"]), "other", checkpoint=at(store, "x"), session=session, session_id="r2.fork-1")
     assert [segment.run_id for segment in await session.segments("r2.fork-1")] == ["r1", "x"]
+
+
+class StoppedAtTheCommit(InMemoryCheckpointer):
+    """Ctrl-C comes, or the disk fails, just ``before`` the fork is there or just behind."""
+
+    def __init__(self, error: type[BaseException], *, before: bool) -> None:
+        super().__init__()
+        self._error, self._before = error, before
+
+    async def fork(self, *given: Any) -> None:
+        if not self._before:
+            await super().fork(*given)
+        raise self._error("stopped")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError, StoreWriteError])
+@pytest.mark.parametrize("before", [True, False])
+def test_h3_a_fork_that_is_stopped_has_its_beginning_or_there_is_neither(
+    error: type[BaseException], before: bool
+) -> None:
+    store, session = StoppedAtTheCommit(error, before=before), InMemorySession()
+
+    async def go() -> tuple[list[str], list[str]]:
+        for number in (1, 2):
+            await Runner.run(agent(["hi"]), "go", checkpoint=at(store, f"r{number}"), session=session, session_id="u1")
+        with pytest.raises(error):
+            await Runner.fork("r2", from_step=0, checkpointer=store, session=session)
+        await session.confirm_fork("r2.fork-1")
+        segments = await session.segments("r2.fork-1")
+        return sorted(run.run_id for run in await store.runs()), [segment.run_id for segment in segments]
+
+    there = (["r1", "r2"], []) if before else (["r1", "r2", "r2.fork-1"], ["r1"])
+    assert asyncio.run(go()) == there
 
 
 async def test_c05_results_of_calls_with_one_id_are_never_mixed_up(store: Any) -> None:
