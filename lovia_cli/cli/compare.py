@@ -62,10 +62,14 @@ async def _compared(stores: Stores, a: str | None, b: str | None) -> Comparison:
 
 
 def _written(call: Call, comparison: Comparison, html: str) -> str:
-    """Where the page is that was written."""
+    """Where the page is that was written, without the values of secrets in the environment."""
     from lovia_cli.cli.placing import place
+    from lovia_cli.cli.redacting import Redactor, known_secrets
     from lovia_cli.render.comparison_page import comparison_page
 
-    path = place(Path(html), comparison_page(comparison).encode("utf-8"), "--html")
+    redactor = Redactor(known_secrets()[0], shapes=False)
+    sides = redactor.json(comparison.sides)
+    shown = compare_trajectories(*sides) if redactor.count else comparison
+    path = place(Path(html), comparison_page(shown).encode("utf-8"), "--html")
     call.note(f"wrote {path}")
     return str(path)

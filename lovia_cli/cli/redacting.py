@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -63,17 +64,22 @@ class Redactor:
         return text
 
     def json(self, value: Any) -> Any:
-        """A copy of a JSON value with every text in it, keys too, passed through `text`."""
+        """A copy of a JSON value with every text in it, keys too, passed through `text`; of a record too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
             return {self.text(key): self.json(item) for key, item in value.items()}
-        return [self.json(item) for item in value] if isinstance(value, list) else value
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{one.name: self.json(getattr(value, one.name)) for one in fields(value)})
+        return type(value)(map(self.json, value)) if isinstance(value, list | tuple) else value
 
 
 def _forms(value: str) -> set[str]:
-    """The value as it stands in plain text, within JSON, and in a URL."""
-    return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="")}
+    """The value as it stands in plain text and in a URL, within JSON, and within JSON that a text of JSON has in it."""
+    forms = {value, quote(value, safe="")}
+    for _ in range(2):
+        forms |= {json.dumps(form, ensure_ascii=is_ascii)[1:-1] for form in forms for is_ascii in (True, False)}
+    return forms
 
 
 def known_secrets(agent_files: Iterable[str] = ()) -> tuple[dict[str, str], list[str]]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lovia_cli.cli.secrets import hidden, secret_variables
-from lovia_cli.comparing import compare_trajectories
 from lovia_cli.comparing.marks import Marked, Piece, mark_values
 from lovia_cli.render.marked import Side
 from lovia_cli.render.page import page
@@ -73,9 +69,7 @@ details.fold > summary { color: var(--dim); font: .8rem/1.5rem system-ui, sans-s
 
 
 def comparison_page(found: Comparison) -> str:
-    """The whole comparison as a page, without the values of secrets in the environment."""
-    if known := secret_variables(os.environ):
-        found = compare_trajectories(*(_without(side, known) for side in found.sides))
+    """The whole comparison as a page, with all that it has: secrets are to be taken out before."""
     a, b = found.sides
     return page(safe(f"{a.name} and {b.name}", lines=False), "\n".join(_body(found)), STYLE)
 
@@ -106,19 +100,6 @@ def _section(name: str, title: str, inner: Iterator[str]) -> Iterator[str]:
 
 
 # --- text: all of it is data ------------------------------------------------------------------------------------------
-
-
-def _without(value: Any, known: dict[str, str]) -> Any:
-    """A copy of a trajectory, or of anything in it, in which no text has a secret's value."""
-    if isinstance(value, str):
-        return hidden(value, known)
-    if isinstance(value, list | tuple):
-        return type(value)(_without(one, known) for one in value)
-    if isinstance(value, dict):
-        return {_without(key, known): _without(one, known) for key, one in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _without(getattr(value, one.name), known) for one in fields(value)})
-    return value
 
 
 def _html(text: str) -> str:
@@ -161,11 +142,17 @@ def _runs(found: Comparison) -> Iterator[str]:
             "Agent": side.agent,
             "Model": side.model,
             "Work": ", ".join(facts(side)),
-            "Forked from": f"{side.fork.source}, step {side.fork.step}" if side.fork else "",
+            "Forked from": _origin(side.fork),
         }
         rows = "".join(f"<dt>{name}</dt><dd><bdi>{_html(value)}</bdi></dd>" for name, value in told.items() if value)
         yield f'<div class="box"><h3>{sign}: {_name(side)}</h3><dl>{rows}</dl></div>'
     yield "</div>"
+
+
+def _origin(fork: Fork | None) -> str:
+    if fork is None:
+        return ""
+    return fork.source if fork.step is None else f"{fork.source}, step {fork.step}"
 
 
 _KINDS = {
@@ -182,7 +169,8 @@ def _patch(fork: Fork) -> Iterator[str]:
         yield f"<p>{'It is not kept any more.' if fork.patch is None else 'Nothing: it went on as it was.'}</p>"
     for one in fork.patch or ():
         what = _KINDS[one["kind"]] + (f" {one['call']} {one['tool']}" if one["kind"] == "tool_result" else "")
-        yield f"<h3>Step {fork.step}: {_html(what)}</h3>"
+        title = what[:1].upper() + what[1:] if fork.step is None else f"Step {fork.step}: {what}"
+        yield f"<h3>{_html(title)}</h3>"
         yield '<div class="pair part">'
         was, now = _as_text(one["was"]), _as_text(one["now"])
         a, b, _ = mark_values(was or "", now or "")

@@ -33,7 +33,7 @@ def trips() -> Comparison:
         Step(EVIL),
         Step("x" * 400),
     )
-    patch = [
+    patch: list[dict[str, Any]] = [
         {"kind": "state", "was": {}, "now": {"n": 1}},
         {"kind": "tool_result", "call": "1.1", "tool": "weather", "was": "sun", "now": "rain"},
         {"kind": "input", "was": None, "now": EVIL},
@@ -155,6 +155,13 @@ def test_h4_many_differences_have_a_link_only_as_far_as_it_helps() -> None:
     a, b = (run(*[Step(f"{word} {n}") for n in range(60)]) for word in ("one", "other"))
     page = comparison_page(compare_trajectories(a, b))
     assert (page.count('<li><a href="#row-'), "and 20 more" in page) == (40, True)
+
+
+def test_h4_a_fork_of_which_the_step_is_not_known_says_none() -> None:
+    found = trips()
+    found.sides[1].fork = Fork(source="trip", patch=[{"kind": "state", "was": {}, "now": {"n": 1}}])
+    page = comparison_page(found)
+    assert ("None" in page, "<bdi>trip</bdi>" in page, "<h3>The user state</h3>" in page) == (False, True, True)
 
 
 def test_h4_runs_that_are_the_same_have_a_page_too() -> None:
