@@ -13,15 +13,19 @@ from stores.entries import (
     InputEntry,
     ToolCallEntry,
     ToolResultEntry,
-    entry_from_json,
+    entry_to_json,
 )
-from stores.errors import StoreError
+from stores.errors import StoreDamagedError, StoreError
+from stores.shapes import entry_of
+from stores.values import clean_text, plain
 
 Message = Entry | dict[str, Any]
 """An entry, its JSON as ``lovia show --raw`` prints it, or a message with ``role`` and ``content``."""
 
 _SHOWN = ("n", "run_id")
 """What a listing adds to an entry's JSON."""
+
+_HOW = 'write {"role": "user", "content": TEXT}, or an entry as show --raw'
 
 
 def transcript_of(messages: Iterable[Message], steps: int) -> list[Entry]:
@@ -97,20 +101,26 @@ class _Walk:
             )
 
 
-def _entry(message: Message) -> Entry:
-    if not isinstance(message, dict):
-        return message
-    if "type" in message:
-        return entry_from_json({name: value for name, value in message.items() if name not in _SHOWN})
-    role, text = message.get("role"), message.get("content", message.get("text"))
-    if isinstance(text, str) and role in ("user", "system"):
-        return InputEntry(text=text, role=role)
-    if isinstance(text, str) and role == "assistant":
-        return AssistantTextEntry(text=text)
-    raise UserError(
-        f"this is no message: {message!r:.200}",
-        hint='write {"role": "user", "content": TEXT}, or an entry as show --raw',
-    )
+def _entry(message: Any) -> Entry:
+    """The entry that is meant, as a store would give it back: clean text, and fields of the kinds that a run reads."""
+    if isinstance(message, Entry):
+        return _checked(entry_to_json(message))
+    if isinstance(message, dict):
+        if "type" in message:
+            return _checked({name: value for name, value in message.items() if name not in _SHOWN})
+        role, text = message.get("role"), message.get("content", message.get("text"))
+        if isinstance(text, str) and role in ("user", "system"):
+            return InputEntry(text=clean_text(text), role=role)
+        if isinstance(text, str) and role == "assistant":
+            return AssistantTextEntry(text=clean_text(text))
+    raise UserError(f"this is no message: {message!r:.200}", hint=_HOW)
+
+
+def _checked(row: dict[str, Any]) -> Entry:
+    try:
+        return entry_of(plain(row), "the transcript")
+    except StoreDamagedError as error:
+        raise UserError(error.message, hint=_HOW) from error
 
 
 def difference(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[int | None, list[Entry]]:

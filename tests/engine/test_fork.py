@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,13 @@ CALL, RESULT = ToolCallEntry(id="c", name="work"), ToolResultEntry(call_id="c", 
 SAID, ANSWER = InputEntry(text="go"), AssistantTextEntry(text="ok")
 
 
+async def test_d4_a_transcript_is_clean_text(store: Any) -> None:
+    await Runner.run(agent(["done"]), "go", checkpoint=at(store, "r"))
+    mine = [{"role": "user", "content": "a\ud800"}, AssistantTextEntry(text="b\ud800"), InputEntry(text="c\ud800")]
+    fork = await Runner.fork("r", from_step=0, checkpointer=store, patch=Patch(messages=mine))
+    assert transcript((await loaded(store, fork.run_id)).entries) == ["user:a\ufffd", "assistant:b\ufffd", "user:c\ufffd"]
+
+
 @pytest.mark.parametrize(
     ("messages", "what"),
     [
@@ -160,6 +168,12 @@ SAID, ANSWER = InputEntry(text="go"), AssistantTextEntry(text="ok")
         ([SAID, ANSWER, {"role": "system", "content": "x"}], "message 3: a system message stands behind a response"),
         ([SAID, {"role": "robot"}], "message 2: this is no message"),
         ([SAID, {"type": "hologram"}], "message 2: unknown entry type 'hologram'"),
+        ([SAID, 5], "message 2: this is no message: 5"),
+        ([{"type": "input", "text": ["go"]}], r"message 1: a input entry has a wrong text: \['go'\]"),
+        ([{"type": "input", "text": "go", "role": "robot"}], "message 1: a input entry has a wrong role: 'robot'"),
+        ([SAID, {"type": "tool_call", "id": 5, "name": "work"}], "message 2: a tool_call entry has a wrong id: 5"),
+        ([SAID, replace(CALL, arguments=5)], "message 2: a tool_call entry has a wrong arguments: 5"),  # type: ignore[arg-type] # wrong on purpose
+        ([SAID, {"type": "tool_call", "id": "c"}], "message 2: a tool_call entry lacks a field: 'name'"),
     ],
 )
 async def test_h2_a_transcript_that_no_provider_would_take_is_refused(messages: list[Any], what: str) -> None:
