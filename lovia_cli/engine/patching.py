@@ -14,7 +14,7 @@ from stores.entries import JSON, Entry, ToolCallEntry, ToolResultEntry, entry_to
 from stores.records import RunHead
 from stores.values import plain, to_text
 
-_PLACE = re.compile(r"([0-9]+)\.([0-9]+)")
+_PLACE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -69,6 +69,7 @@ def apply_patch(patch: Patch, head: RunHead, entries: list[Entry]) -> Patched:
         given = patch.messages(list(entries)) if callable(patch.messages) else patch.messages
         after = transcript_of(given, head.steps)
         done.step = max(head.steps, *(entry.step for entry in after))
+        started = _carried(started, entries, after)
         done.what.append("messages")
     if patch.state is not None:
         done.head["state"] = _state(patch.state)
@@ -76,7 +77,7 @@ def apply_patch(patch: Patch, head: RunHead, entries: list[Entry]) -> Patched:
     for name, value in patch.results():
         call, result = find_call(after, name)
         after = _with_result(after, call, result, to_text(value))
-        place = f"{call.step}.{call.position}"
+        place = _place(call)
         started = [one for one in started if one != place]
         done.what.append(f"tool_result {place}")
     if inputs := new_inputs(patch.append_input, ()):
@@ -86,6 +87,28 @@ def apply_patch(patch: Patch, head: RunHead, entries: list[Entry]) -> Patched:
         done.head["started_calls"] = started
     done.keep, done.entries = difference(entries, after)
     return done
+
+
+def _carried(started: list[str], before: list[Entry], after: list[Entry]) -> list[str]:
+    """The marks of the calls that may have run, at the places where these calls stand now without a result.
+
+    A call is told by its id and name. One that stands where it stood keeps its mark, before others of its id get any.
+    """
+    marked = [call for call, _ in pair(before) if _place(call) in started]
+    missing = [call for call, result in pair(after) if result is None]
+    carried: list[str] = []
+    for is_moved in (False, True):
+        for call in (call for call in missing if _place(call) not in carried):
+            same = [one for one in marked if (one.id, one.name) == (call.id, call.name)]
+            found = next((one for one in same if is_moved or _place(one) == _place(call)), None)
+            if found is not None:
+                marked.remove(found)
+                carried.append(_place(call))
+    return carried
+
+
+def _place(call: ToolCallEntry) -> str:
+    return f"{call.step}.{call.position}"
 
 
 def _state(state: Any) -> dict[str, JSON]:

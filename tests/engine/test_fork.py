@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lovia_cli.comparing import compare_trajectories
-from lovia_cli.engine.patching import Patch
+from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.engine.runner import Runner
 from lovia_cli.errors import CallNotFoundError, CheckpointNotFoundError, RunExistsError, RunNotFoundError, UserError
 from stores.entries import AssistantTextEntry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry, entry_to_json
 from stores.errors import StoreWriteError
 from stores.file import FileCheckpointer, FileSession
 from stores.memory import InMemoryCheckpointer, InMemorySession
-from stores.records import RunInfo, RunSnapshot
+from stores.records import RunHead, RunInfo, RunSnapshot
 from tests.engine.kit import Crash, FakeTool, Requests, agent, at, calls, transcript
 from tests.engine.test_kept import Forgetful
 
@@ -153,7 +153,11 @@ async def test_d4_a_transcript_is_clean_text(store: Any) -> None:
     await Runner.run(agent(["done"]), "go", checkpoint=at(store, "r"))
     mine = [{"role": "user", "content": "a\ud800"}, AssistantTextEntry(text="b\ud800"), InputEntry(text="c\ud800")]
     fork = await Runner.fork("r", from_step=0, checkpointer=store, patch=Patch(messages=mine))
-    assert transcript((await loaded(store, fork.run_id)).entries) == ["user:a\ufffd", "assistant:b\ufffd", "user:c\ufffd"]
+    assert transcript((await loaded(store, fork.run_id)).entries) == [
+        "user:a\ufffd",
+        "assistant:b\ufffd",
+        "user:c\ufffd",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,6 +188,27 @@ async def test_h2_a_transcript_that_no_provider_would_take_is_refused(messages: 
     assert [run.run_id for run in await store.runs()] == ["r"]
 
 
+A, B, OTHER = (ToolCallEntry(id=id, name="pay") for id in ("a", "b", "other"))
+
+
+@pytest.mark.parametrize(
+    ("calls", "marks"),
+    [
+        ([A, B], ["1.1"]),
+        ([B, A], ["1.2"]),
+        ([OTHER, B], []),
+        ([A, A], ["1.1"]),
+        ([ToolCallEntry(id="a", name="look"), B], []),
+        ([OTHER, replace(RESULT, call_id="other"), A], ["2.1"]),
+        ([A, replace(RESULT, call_id="a"), B], []),
+    ],
+)
+def test_z5_what_says_that_a_call_may_have_run_goes_where_the_call_goes(calls: list[Any], marks: list[str]) -> None:
+    before = [SAID, *(replace(call, step=1, position=n) for n, call in enumerate((A, B), 1))]
+    done = apply_patch(Patch(messages=[SAID, *calls]), RunHead(steps=1, started_calls=["1.1"]), before)
+    assert done.head.get("started_calls", ["1.1"]) == marks
+
+
 async def test_h2_a_missing_result_is_recorded_and_its_tool_does_not_run(store: Any) -> None:
     tool = FakeTool()
     await Runner.run(agent([calls("a", "b"), "done"], tool), "go", checkpoint=at(store, "r"))
@@ -201,6 +226,8 @@ async def test_h2_what_cannot_be_patched_is_refused_and_nothing_is_made(store: A
     assert ambiguous.value.hint == "name one by its place: 1.1"
     with pytest.raises(CallNotFoundError, match=r"there is no call '2\.1'"):
         await Runner.fork("r", from_step=1, checkpointer=store, patch=Patch(tool_results={"2.1": 1}))
+    with pytest.raises(CallNotFoundError, match="there is no call '1111"):
+        await Runner.fork("r", from_step=1, checkpointer=store, patch=Patch(tool_results={"1" * 5000 + ".1": 1}))
     with pytest.raises(UserError, match="the state is no JSON object"):
         await Runner.fork("r", from_step=1, checkpointer=store, patch=Patch(state=["x"]))  # type: ignore[arg-type] # wrong on purpose
     assert [run.run_id for run in await store.runs()] == ["r"]
