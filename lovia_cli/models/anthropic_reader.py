@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from lovia_cli.models.base import Delta, ModelResponse, ReasoningDelta, TextDelta
-from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, count, merge, refuse_cut, storable, usage_of
+from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, check_answer, count, merge, storable, usage_of
 from stores.entries import AssistantTextEntry, ReasoningEntry, ToolCallEntry
 from stores.records import Usage
 
@@ -22,7 +22,6 @@ _FINISH = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
 }
 _CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
@@ -35,6 +34,7 @@ class AnthropicReader:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
         self._stop: str | None = None
+        self._refusal = ""
         self._usage: dict[str, Any] = {}
         self._final_usage: dict[str, Any] = {}
         self._about: dict[str, Any] = {}
@@ -71,7 +71,7 @@ class AnthropicReader:
         entries = [entry for entry in entries if not (isinstance(entry, AssistantTextEntry) and not entry.text)]
         finish = _FINISH.get(self._stop, self._stop)
         # A whole message holds a call's input as an object, however little of it had come.
-        refuse_cut(finish, entries, last_call_shows=self._streamed)
+        check_answer(finish, entries, refusal=self._refusal, last_call_shows=self._streamed)
         usage = {**self._usage, **self._final_usage}
         return ModelResponse(
             entries=storable(entries),
@@ -121,6 +121,8 @@ class AnthropicReader:
     def _end(self, delta: dict[str, Any], usage: Any) -> None:
         if delta.get("stop_reason"):
             self._stop = str(delta["stop_reason"])
+            details = delta.get("stop_details") if self._stop == "refusal" else None
+            self._refusal = str(details.get("explanation") or "") if isinstance(details, dict) else ""
         self._final_usage |= _present(usage)
 
     def _show(self, text: Any) -> Iterator[Delta]:

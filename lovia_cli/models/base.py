@@ -58,9 +58,9 @@ class ReasoningDelta:
 class ModelResponse:
     """The whole turn, yielded last. Entries stand in the model's order, without step or position.
 
-    ``finish_reason`` is one of ``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own
-    word. ``model`` is the one that answered. A response cut off before its end is never yielded: the
-    model raises `ProviderError` instead.
+    ``finish_reason`` is one of ``stop``, ``tool_calls``, ``length``, or the provider's own word. ``model`` is the one
+    that answered. A response that was cut off before its end, refused or filtered is no answer: the model raises
+    `ProviderError` instead of yielding it, and one that says so by its ``finish_reason`` is not taken by the engine.
     """
 
     entries: list[AssistantTextEntry | ReasoningEntry | ToolCallEntry]

@@ -78,12 +78,13 @@ class Faults:
             f"{self.label} answered {inside}: {self.said(body)}", retryable=not lasting, status=code or status
         )
 
-    def bad_answer(self, error: BadAnswer | ErrorBody, status: int) -> ProviderError:
-        """An answer came, but it cannot be taken for one."""
+    def bad_answer(self, error: BadAnswer | ErrorBody, status: int | None) -> ProviderError:
+        """An answer came, but it cannot be taken for one; ``status`` when it came by HTTP."""
         if isinstance(error, ErrorBody):
-            return self.body(error.body, status)
+            return self.body(error.body, status or 200)
+        answered = f"answered {status}" if status else "answered"
         return ProviderError(
-            f"{self.label} answered {status}, but {self.clean(error.message)}",
+            f"{self.label} {answered}, but {self.clean(error.message)}",
             retryable=error.retryable,
             status=status,
             hint=error.hint,

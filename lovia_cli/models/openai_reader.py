@@ -16,9 +16,9 @@ from lovia_cli.models.wire import (
     ErrorBody,
     Halves,
     Turn,
+    check_answer,
     count,
     merge,
-    refuse_cut,
     storable,
     usage_of,
     whole_arguments,
@@ -69,7 +69,7 @@ class OpenAIReader:
             raise BadAnswer("the answer broke off before its end: it has no finish reason")
         calls = [self._call(item) for item in self._calls]
         entries: list[Turn] = [*self._reasoning(), *self._said(), *calls]
-        refuse_cut(finish, entries)
+        check_answer(finish, entries, refusal=self._refusal)
         return ModelResponse(
             entries=storable(entries),
             finish_reason="tool_calls" if calls and finish in {None, "stop", "function_call"} else finish or "stop",
@@ -81,6 +81,12 @@ class OpenAIReader:
     @property
     def _model_id(self) -> str:
         return f"{self._provider}:{self._model}"
+
+    @property
+    def _refusal(self) -> str:
+        """What the model says in place of an answer."""
+        refusal = self._fields.get("refusal")
+        return refusal.strip() if isinstance(refusal, str) else ""
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
         self._begun = True
@@ -179,9 +185,6 @@ class OpenAIReader:
                 yield AssistantTextEntry(text=part["text"], provider=own)
             else:
                 yield ReasoningEntry(text="", provider={"name": self._provider, "part": part})
-        refusal = self._fields.get("refusal")
-        if isinstance(refusal, str) and refusal:
-            yield AssistantTextEntry(text=refusal)
 
     def _call(self, call: dict[str, Any]) -> ToolCallEntry:
         extra = {name: call[name] for name in ("call", "function") if call[name]}

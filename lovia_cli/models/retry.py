@@ -16,6 +16,8 @@ from typing import Protocol, runtime_checkable
 
 from lovia_cli.errors import ProviderError
 from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse
+from lovia_cli.models.faults import Faults
+from lovia_cli.models.wire import BadAnswer, check_answer
 
 OnRetry = Callable[[int, float, Exception], object]
 """Told of each failed attempt that is followed by another: its number from 1, the seconds until the next, why.
@@ -107,12 +109,22 @@ async def _one_answer(model: Model, request: ModelRequest, end: float) -> AsyncG
                 raise ProviderError(f"{model.id} ended its answer without a response", retryable=True) from None
             except TimeoutError:
                 raise ProviderError(f"{model.id} gave no answer in time", retryable=True) from None
-            yield delta
             if isinstance(delta, ModelResponse):
+                yield _checked(delta, model)
                 return
+            yield delta
     finally:
         if close := getattr(deltas, "aclose", None):
             await close()
+
+
+def _checked(response: ModelResponse, model: Model) -> ModelResponse:
+    """The response, when it is an answer. The wires look themselves, and closer; this is for every other model."""
+    try:
+        check_answer(response.finish_reason, response.entries)
+    except BadAnswer as error:
+        raise Faults(label=model.id).bad_answer(error, None) from None
+    return response
 
 
 def _verdict(failures: Sequence[ProviderError]) -> ProviderError:

@@ -154,25 +154,49 @@ def usage_of(
     )
 
 
-def refuse_cut(finish: str | None, entries: Sequence[Turn], *, last_call_shows: bool = True) -> None:
-    """Raise `BadAnswer` for an answer that is not what its ``finish`` says, or that ran out of tokens too early.
+_REFUSALS = {
+    "refusal": "the model refused to answer",
+    "content_filter": "a filter of the provider's held the answer back",
+    "pause_turn": "the model paused for a tool of the provider's, and lovia uses none",
+}
+"""Why an answer ended that is none, and what that means; the refusal's own text follows."""
 
-    A last call that is cut is known by its arguments, unless they do not show it (``last_call_shows``).
+
+def check_answer(
+    finish: str | None, entries: Sequence[Turn], *, refusal: str = "", last_call_shows: bool = True
+) -> None:
+    """Raise `BadAnswer` for an answer that is not what its ``finish`` says, that was cut, or that was refused.
+
+    ``refusal`` is what a provider says of that apart from the answer. A last call that is cut is known by its
+    arguments, unless they do not show it (``last_call_shows``).
     """
     calls = [entry for entry in entries if isinstance(entry, ToolCallEntry)]
-    said = any(isinstance(entry, AssistantTextEntry) and entry.text.strip() for entry in entries)
+    said = "\n".join(entry.text for entry in entries if isinstance(entry, AssistantTextEntry)).strip()
     if finish == "error":
         raise BadAnswer("the provider broke the answer off with an error")
+    if finish in _REFUSALS or refusal:
+        raise _refused(finish if finish in _REFUSALS else "refusal", refusal or said)
     if finish == "tool_calls" and not calls and not said:
         raise BadAnswer("the answer says that it calls tools, but holds no call")
-    if finish != "length":
+    if finish == "length":
+        _check_cut(entries, calls, said, last_call_shows)
+
+
+def _refused(reason: str | None, text: str) -> BadAnswer:
+    message = f"{_REFUSALS[reason or '']} ({reason})" + (f": {text}" if text else "")
+    return BadAnswer(message, retryable=False, hint="change the input, or ask another model: --model")
+
+
+def _check_cut(entries: Sequence[Turn], calls: Sequence[ToolCallEntry], said: str, last_call_shows: bool) -> None:
+    """Raise `BadAnswer` unless the tokens ran out behind a whole call, which can be run as it is."""
+    if not calls:
+        cut = "was cut at the limit of tokens" if said else "ran out of tokens before it said anything"
+    elif entries[-1] is calls[-1] and not (last_call_shows and whole_arguments(calls[-1].arguments)):
+        cut = f"ran out of tokens within its call of {calls[-1].name!r}"
+    else:
         return
-    hint = "raise max_tokens in model_settings"
-    if calls and entries[-1] is calls[-1] and not (last_call_shows and whole_arguments(calls[-1].arguments)):
-        name = calls[-1].name
-        raise BadAnswer(f"the answer ran out of tokens within its call of {name!r}", retryable=False, hint=hint)
-    if not calls and not said:
-        raise BadAnswer("the answer ran out of tokens before it said anything", retryable=False, hint=hint)
+    hint = "raise max_tokens (max_completion_tokens) in model_settings; where the context is full, trim the session"
+    raise BadAnswer(f"the answer {cut}", retryable=False, hint=hint)
 
 
 def whole_arguments(text: str) -> bool:

@@ -102,9 +102,8 @@ def test_c13_the_output_count_at_the_start_of_a_stream_is_no_total() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "finish"),
-    [("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("refusal", "content_filter"),
-     ("pause_turn", "pause_turn")],
-)  # fmt: skip
+    [("end_turn", "stop"), ("stop_sequence", "stop"), ("compaction", "compaction")],
+)
 def test_stop_reasons_have_our_words_or_the_providers_own(reason: str, finish: str) -> None:
     said = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "hi"})
     assert read(start(), *said, stop(reason))[1].finish_reason == finish
@@ -114,6 +113,7 @@ def whole(reason: str | None, *content: Any) -> dict[str, Any]:
     return {"type": "message", "content": list(content), "stop_reason": reason, "usage": None}
 
 
+HALF = {"type": "text", "text": "half a sen"}
 CALL = {"type": "tool_use", "id": "t", "name": "sh", "input": {"cmd": "ls"}}
 
 
@@ -129,6 +129,12 @@ CALL = {"type": "tool_use", "id": "t", "name": "sh", "input": {"cmd": "ls"}}
         ([start(), *tool(0), stop("max_tokens")], "within its call of 'sh'", False),
         ([whole("max_tokens", CALL)], "within its call of 'sh'", False),
         ([whole("max_tokens", {"type": "thinking", "thinking": "hm"})], "before it said anything", False),
+        ([whole("max_tokens", HALF)], "the answer was cut at the limit of tokens", False),
+        ([whole("model_context_window_exceeded", HALF)], "was cut at the limit of tokens", False),
+        ([whole("refusal", HALF)], "refused to answer (refusal): half a sen", False),
+        ([{**whole("refusal"), "stop_details": {"explanation": "It is bio."}}], "(refusal): It is bio.", False),
+        ([whole("refusal", CALL)], "(refusal)", False),
+        ([whole("pause_turn", HALF)], "(pause_turn): half a sen", False),
     ],
 )
 def test_what_is_no_whole_turn_is_refused(events: list[Any], said: str, retryable: bool) -> None:

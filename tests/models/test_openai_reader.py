@@ -128,11 +128,6 @@ def test_empty_fields_that_mean_nothing_are_no_reasoning() -> None:
     assert response.entries == [AssistantTextEntry(text="hi")]
 
 
-def test_a_refusal_is_what_was_said() -> None:
-    _, response = read(chunk(content=None, refusal="I can"), chunk(refusal="not."), chunk("stop"))
-    assert response.entries == [AssistantTextEntry(text="I cannot.")]
-
-
 def test_c15_a_character_cut_between_two_pieces_is_whole() -> None:
     said, response = read(chunk(content="a\ud83d"), chunk(content="\ude00b"), chunk("stop"))
     assert said == "a\U0001f600b"
@@ -168,6 +163,10 @@ def test_c13_a_usage_that_says_nothing_is_unknown(usage: Any) -> None:
         ([chunk(tool_calls=[piece(0, "a", "f", '{"x": "ab')]), chunk("length")], "within its call of 'f'", False),
         ([chunk(tool_calls=[piece(0, "a", "f", "")]), chunk("length")], "within its call of 'f'", False),
         ([chunk(reasoning="hm"), chunk("length")], "before it said anything", False),
+        ([chunk(content="half a sen"), chunk("length")], "the answer was cut at the limit of tokens", False),
+        ([chunk(refusal="I can"), chunk(refusal="not."), chunk("stop")], "(refusal): I cannot.", False),
+        ([chunk(content="Well"), chunk("content_filter")], "(content_filter): Well", False),
+        ([chunk(tool_calls=[piece(0, "a", "f", "{}")]), chunk("content_filter")], "(content_filter)", False),
     ],
 )
 def test_what_is_no_whole_turn_is_refused(events: list[Any], said: str, retryable: bool) -> None:
@@ -182,9 +181,7 @@ def test_an_error_object_is_no_turn() -> None:
         read({"error": {"message": "x"}})
 
 
-def test_a_text_cut_by_its_length_and_a_whole_last_call_are_turns() -> None:
-    _, text = read(chunk(content="half a sen"), chunk("length"))
-    assert text.finish_reason == "length"
+def test_a_whole_last_call_before_the_limit_is_a_turn() -> None:
     _, call = read(chunk(tool_calls=[piece(0, "a", "f", '{"x": 1}')]), chunk("length"))
     assert (call.finish_reason, len(call.entries)) == ("length", 1)
 

@@ -58,7 +58,7 @@ ODD = [
         ],
         finish_reason="tool_calls",
     ),
-    ModelResponse(entries=[], finish_reason="length", usage=Usage(output_tokens=3, requests=1, unknown=1)),
+    ModelResponse(entries=[], finish_reason="eos", usage=Usage(output_tokens=3, requests=1, unknown=1)),
 ]
 
 
@@ -78,11 +78,11 @@ async def test_what_a_provider_said_is_played_again_from_a_file(tmp_path: Path) 
     (tmp_path / "s.json").write_text(json.dumps(script, indent=2))
     twin = await played(ScriptedModel.from_file(tmp_path / "s.json"), again)
     assert twin.entries == run.entries
-    assert (twin.head.usage, twin.head.finish_reason) == (run.head.usage, "length")
+    assert (twin.head.usage, twin.head.finish_reason) == (run.head.usage, "eos")
     finished = [
         [s.info["finish_reason"] for s in await st.history("r1") if s.event == "response"] for st in (store, again)
     ]
-    assert finished == [["length", "tool_calls", "tool_use"]] * 2
+    assert finished == [["eos", "tool_calls", "tool_use"]] * 2
     assert script_of(twin, await again.history("r1")) == script
 
 
