@@ -71,7 +71,7 @@ class Sweep:
         self._prepared: dict[str, tuple[Path, Any]] = {}
 
     def prepare(self, scenario: Scenario) -> tuple[Path, Any]:
-        """The folder of work as the scenario's command finds it, and what is stored there. One for all that share it."""
+        """The folder of work as the scenario's command finds it, and what is stored there; shared by its like."""
         if scenario.setup not in self._prepared:
             work = self._scratch / f"prepared-{len(self._prepared)}"
             shutil.copytree(HERE / "agent", work / "agent", ignore=shutil.ignore_patterns("__pycache__"))

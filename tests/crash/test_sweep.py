@@ -14,7 +14,7 @@ def sweep(*options: str) -> list[tuple[str, str, int, int]]:
     """Scenario, mode, survived and tried of each row; fails with the sweep's own words when anything is lost."""
     done = subprocess.run([sys.executable, str(SWEEP), *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = re.findall(r"^(\w+) +([\w-]+) +(\d+) of (\d+)$", done.stdout, re.M)
+    rows = re.findall(r"^([\w-]+) +([\w-]+) +(\d+) of (\d+)$", done.stdout, re.M)
     return [(scenario, mode, int(survived), int(tried)) for scenario, mode, survived, tried in rows]
 
 
@@ -28,24 +28,24 @@ def test_r1_killed_at_every_operation_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("scenarios", "modes", "sample"),
     [
-        ("keyless,resume,queue,finalize,restart", "kill", 6),
-        ("fork,orphan", "kill", 6),
-        ("again", "torn,short,enospc,enospc-sticky,eio,eio-sticky", 4),
-        ("finalize", "nested", 8),
-        ("resume", "powerloss-posix,powerloss-ext4", 12),
+        ("keyless,resume,queue,finalize,restart,fork,orphan", "kill", 3),
+        ("rewind,trim,rm-run,rm-session,delete-on-success", "kill", 4),
+        ("again", "torn,short,enospc,eio-sticky", 2),
+        ("finalize", "nested", 2),
+        ("resume", "powerloss-posix,powerloss-ext4", 6),
     ],
 )
 def test_r1_a_sample_of_other_crashes(scenarios: str, modes: str, sample: int) -> None:
     rows = sweep("--warm", "--scenarios", scenarios, "--modes", modes, "--sample", str(sample))
     assert len(rows) == len(scenarios.split(",")) * len(modes.split(","))
-    assert all(survived == tried >= min(sample, 4) for _, _, survived, tried in rows), rows
+    assert all(survived == tried >= sample for _, _, survived, tried in rows), rows
 
 
 def test_r1_the_script_itself_as_it_is_installed() -> None:
     """The other tests fork processes that have lovia imported; this one starts the script each time."""
-    assert sweep("--scenarios", "fresh", "--modes", "kill", "--sample", "3") == [("fresh", "kill", 3, 3)]
+    assert sweep("--scenarios", "fresh", "--modes", "kill", "--sample", "2") == [("fresh", "kill", 2, 2)]
 
 
 def test_r1_a_sample_of_crashes_on_a_database() -> None:
-    rows = sweep("--warm", "--store", "sqlite", "--scenarios", "queue", "--modes", "kill,eio", "--sample", "5")
-    assert rows == [("queue", "kill", 5, 5), ("queue", "eio", 5, 5)]
+    rows = sweep("--warm", "--store", "sqlite", "--scenarios", "queue,rewind", "--modes", "kill", "--sample", "3")
+    assert rows == [("queue", "kill", 3, 3), ("rewind", "kill", 3, 3)]

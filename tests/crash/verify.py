@@ -89,6 +89,8 @@ def verify_delete(scenario: Scenario, noted: dict[str, Any]) -> None:
     assert list(after.runs) == ["r0"], f"{sorted(after.runs)} have checkpoints"
     assert after.segments == expected, "the session is not that of an uncrashed run"
     assert not finished or (after.executions, after.requests) == (before.executions, before.requests), "it ran again"
+    code, text = shell(f"lovia run {AGENT} again --session s --run-id r3")
+    assert code == 0, f"the session cannot go on: {text}"
 
 
 def check_acknowledged(before: Seen) -> None:
