@@ -112,10 +112,24 @@ def test_h4_an_exported_file_is_a_run(trips: Lovia) -> None:
     for form, name in (("jsonl", "trip"), ("json", "s1")):
         trips.shell(f"lovia export {name} --format {form} > was.{form}")
     assert trips("compare", "was.jsonl", "trip", "--json").json["a"]["name"] == "was.jsonl"
-    assert trips("compare", "was.jsonl@2", "was.json@2", "--exit-code").code == 0
+    cut = trips("compare", "was.jsonl@2", "was.json@2", "--exit-code", "--json").json
+    assert (cut["exit_code"], cut["a"]["usage"]["input_tokens"]) == (0, 20)
+    assert (cut["b"]["run_id"], cut["b"]["usage"]) == ("twin", None), "a run of that id in the store is another"
+    assert (
+        trips("compare", "was.jsonl@1", "was.json@1", "--json", "--store", "new").json["a"]["usage"]["output_tokens"]
+        == 1
+    )
     ran = trips("compare", "agent.yaml", "trip")
     assert (ran.code, ran.out) == (10, "")
     assert "agent.yaml" in ran.err
+
+
+def test_h4_a_file_may_have_a_path_that_is_longer_than_an_id(trips: Lovia) -> None:
+    folder = trips.folder / "/".join("abc") / ("d" * 130) / ("e" * 130)
+    folder.mkdir(parents=True)
+    trips.shell(f"lovia export trip > {folder}/was.jsonl")
+    data = trips("compare", f"{folder}/was.jsonl@2", "trip@2", "--json").json
+    assert (data["same"], data["a"]["name"]) == (True, "was.jsonl@2")
 
 
 def test_h4_a_fork_alone_is_compared_with_what_it_was_forked_from(lovia: Lovia) -> None:
@@ -150,6 +164,9 @@ def test_h4_a_fork_alone_is_compared_with_what_it_was_forked_from(lovia: Lovia) 
         (["trip@4", "twin"], 5, "run 'trip' has no step 4"),
         (["trip@4", "twin"], 5, "its steps are 1 to 3"),
         (["trip@x", "twin"], 5, "no run or session 'trip@x'"),
+        (["é" * 200, "twin"], 5, "no run or session 'é"),
+        (["x" * 300, "twin"], 2, "more than 255"),
+        (["x\n@1", "twin"], 2, "contains U+000A"),
         (["trip@0", "twin@0"], 0, ""),
         (["trip"], 2, "run 'trip' is no fork"),
         ([], 2, "no run or session given"),
