@@ -35,9 +35,16 @@ async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *
 
 
 async def drop_session_of_fork(stores: Stores, run: RunInfo) -> None:
-    """A fork's own session goes with it while nothing but what it shares is in it (H3)."""
-    if run.parent and run.session_id == run.run_id and isinstance(stores.sessions, SessionFork):
-        await stores.sessions.drop_fork(run.run_id)
+    """A fork's own session goes with it while nothing but what it shares is in it, and no run has begun with that (H3).
+
+    The run itself is deleted before.
+    """
+    if not run.parent or run.session_id != run.run_id or not isinstance(stores.sessions, SessionFork):
+        return
+    async with stores.runs.open_runs(run.session_id) as unfinished:
+        pass  # the session is dropped behind this, for that waits for the same lock
+    if not unfinished:
+        await stores.sessions.drop_fork(run.session_id)
 
 
 def run_words(run_ids: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import shutil
@@ -10,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from lovia_cli.cli.deleting import drop_session_of_fork
+from lovia_cli.engine.runner import Runner
+from lovia_cli.settings import StoreLocation
+from lovia_cli.wiring import open_stores
+from stores.entries import InputEntry
+from stores.records import Save
 from tests.cli import terminal
 from tests.cli.lovia import SCRIPT, Lovia, call, end, shell_tool, wait_for_file
 
@@ -246,3 +253,30 @@ def test_m4_the_hint_beside_a_run_that_is_executed_can_be_pasted(lovia: Lovia) -
     refused = lovia("rm", "r 1", "-y")
     (lovia.folder / "fifo").write_text("enough")
     assert (end(process).code, "lovia cancel 'r 1'" in refused.err) == (0, True), refused
+
+
+def test_h3_rm_of_a_fork_leaves_its_session_to_the_run_that_began_in_it(tmp_path: Path) -> None:
+    stores = open_stores(StoreLocation(tmp_path / ".lovia", "flag"))
+    there = {"status": "interrupted", "agent": "bot"}
+
+    async def begin(run_id: str, session_id: str) -> None:
+        async with stores.runs.lease(run_id) as lease:
+            head = {**there, "session_id": session_id, "history_upto": "before"}
+            await lease.save(Save(number=1, step=0, at=1.0, event="started", head=head))
+
+    async def left() -> list[int]:
+        found = []
+        await stores.sessions.append("u1", [InputEntry(text="hi")], run_id="before")
+        await begin("r", "u1")
+        for others in ((), ("x",)):
+            fork = await Runner.fork("r", from_step=0, checkpointer=stores.runs, session=stores.sessions)
+            for run_id in others:
+                await begin(run_id, fork.run_id)
+            run = await stores.runs.info(fork.run_id)
+            assert run is not None
+            await stores.runs.delete(fork.run_id)
+            await drop_session_of_fork(stores, run)
+            found.append(len(await stores.sessions.segments(fork.run_id)))
+        return found
+
+    assert asyncio.run(left()) == [0, 1]
