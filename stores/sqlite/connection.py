@@ -10,12 +10,12 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from stores.errors import StoreError, StoreWriteError
 from stores.sqlite.faults import converted, primary_code
+from stores.sqlite.folders import flush_folder, make_folder
 from stores.sqlite.owner import check_journals
 
 _PAUSE = 0.02
@@ -30,12 +30,7 @@ def create_file(path: Path) -> None:
     Folders above it are made, for this user alone, when they are missing.
     """
     try:
-        for folder in (*reversed(path.parents),):
-            if not folder.exists():
-                with suppress(FileExistsError):  # another process was faster
-                    folder.mkdir(0o700)
-                    folder.chmod(0o700)
-                    flush_folder(folder.parent)
+        make_folder(path.parent)
         with _FILES:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
@@ -48,14 +43,6 @@ def create_file(path: Path) -> None:
     except OSError as error:
         hint = "make its folder writable for this user, or choose another place with --store"
         raise StoreWriteError(f"cannot create the database: {error.strerror}", where=str(path), hint=hint) from error
-
-
-def flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def connect(path: Path, *, busy_timeout: float) -> sqlite3.Connection:

@@ -20,6 +20,7 @@ from stores.entries import JSON
 from stores.errors import RunLockedError, StoreError
 from stores.oslock import Lock, is_alive, lock_error, this_process
 from stores.records import Owner, locked_error
+from stores.sqlite.folders import make_folder
 from stores.sqlite.owner import check_beside
 from stores.sqlite.rows import RUNS
 
@@ -38,9 +39,7 @@ def _make_folder(database: Database) -> Path:
     folder = _folder(database)
     check_beside(folder)
     try:
-        if not folder.is_dir():
-            folder.mkdir(0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)  # whatever the umask took away
+        make_folder(folder)
     except OSError as error:
         raise lock_error(error, folder) from error
     return folder

@@ -34,7 +34,7 @@ def check_beside(path: Path) -> None:
     """Raise `StoreError` when what is there is a link, or another user's. Nothing there is well."""
     try:
         found = path.lstat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     if stat.S_ISLNK(found.st_mode):
         raise StoreError("a link stands in the place of a file of the store", where=str(path), hint="remove the link")

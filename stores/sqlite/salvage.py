@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from stores.errors import StoreError, StoreWriteError
-from stores.sqlite.connection import connect, create_file, flush_folder
+from stores.sqlite.connection import connect, create_file
 from stores.sqlite.database import Database
 from stores.sqlite.faults import converted
+from stores.sqlite.folders import flush_folder
 from stores.sqlite.quarantine import QUARANTINE
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS

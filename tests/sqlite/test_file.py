@@ -112,6 +112,27 @@ async def test_s8_the_first_write_makes_the_folders_above_it_for_this_user_alone
     assert [mode(path.parent), mode(path.parent.parent), mode(path)] == [0o700, 0o700, 0o600]
 
 
+@pytest.mark.parametrize("umask", [0, 0o777])
+async def test_s8_the_first_lease_makes_the_folders_above_it_for_this_user_alone(tmp_path: Path, umask: int) -> None:
+    path = tmp_path / "a" / "b" / "store.db"
+    before = os.umask(umask)
+    try:
+        async with SQLiteCheckpointer(path).lease("r") as lease:
+            await lease.save(saved(1, say("hello")))
+    finally:
+        os.umask(before)
+    assert [mode(folder) for folder in (*path.parents[:2], path.with_name("store.db.locks"))] == [0o700] * 3
+
+
+async def test_s8_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    with pytest.raises(StoreError):
+        async with SQLiteCheckpointer(tmp_path / "a" / "b" / "store.db").lease("r"):
+            pass
+    with pytest.raises(StoreError):
+        await SQLiteSession(tmp_path / "a" / "store.db").append("s", [say("one")], run_id="r")
+
+
 async def test_s8_an_empty_file_is_an_empty_store(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.touch()
