@@ -234,11 +234,11 @@ def write_error(error: OSError, where: str) -> StoreWriteError:
     return StoreWriteError(f"cannot write: {reason}", where=where, hint=hint)
 
 
-def remove_folder(path: str) -> None:
-    """Remove a folder of plain files, and the folders in it. Missing: nothing happens."""
+def remove_folder(path: str, *, last: str | None = None) -> None:
+    """Remove a folder of plain files, and the folders in it; the file ``last`` last. Missing: nothing happens."""
     try:
         with os.scandir(path) as found:
-            for item in list(found):
+            for item in sorted(found, key=lambda item: item.name == last):
                 if item.is_dir(follow_symlinks=False):
                     remove_folder(item.path)
                 else:

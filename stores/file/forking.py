@@ -25,33 +25,35 @@ from stores.file.disk import Folder, remove_folder
 from stores.file.markers import write_marker
 from stores.file.moments import Cut, find_cut, head_at
 from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
-from stores.file.reading import find_ref
+from stores.file.reading import find_ref, steady
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.records import Save, apply_head, head_to_json
 
 
-def begin_fork(root: Root, runs: Folder, run_id: str, source_id: str, forked: Save) -> tuple[Ref, Tail, Folder]:
-    """Begin ``run_id``, whose lock is held, with the saves of ``source_id`` before ``forked``: ref, tail and data."""
-    cut = find_cut(root, source_id, save=forked.number - 1)
+def begin_fork(root: Root, run_id: str, source_id: str, forked: Save) -> tuple[Ref, Tail, Folder]:
+    """All of ``run_id``, whose lock is held, but the commit: the saves of ``source_id`` before ``forked``, and that.
+
+    Returns the ref to write, the tail and the data. What fails before leaves nothing.
+    """
+    cut = steady(lambda: find_cut(root, source_id, save=forked.number - 1))
     if cut is None:
         raise lost_source(source_id, forked.number - 1)
     ref, tail = _prepared(root, run_id, cut, forked)
-    data = root.make_folder("data", ref.key)
+    data, base = root.make_folder("data", ref.key), _base(cut)
+    shared = str(base["key"]) if base else None
     try:
-        if base := _base(cut):
-            mark(root, str(base["key"]), ref)
+        if shared:
+            mark(root, shared, ref)
         now = find_ref(root, source_id)
         if now is None or now.key != cut.ref.key:
             raise lost_source(source_id, cut.number)
         data.write(chunk_name(1), tail.lines.bytes())
         write_marker(root, ref, by=data)
-        ref.point_at(1, tail.lines.sum)
-        ref.write(runs, by=data)
     except Exception:
         data.close()
         with suppress(StoreError):  # then the doctor finds it
-            release(root, ref.key)
+            release(root, ref.key, shared)
         raise
     return ref, tail, data
 
@@ -105,26 +107,35 @@ def readers(root: Root, key: str) -> list[str]:
     return [name for name in names if is_key(name) and os.path.isdir(root.part("data", name))]
 
 
-def release(root: Root, key: str) -> None:
-    """No ref names the data ``key`` any more: it goes, unless forks read it. What it shared goes when it was last."""
+def release(root: Root, key: str, base: str | None = None) -> None:
+    """No ref names the data ``key`` any more: it goes, unless forks read it. What it shared goes when it was last.
+
+    ``base`` is the data it shares, for a caller that knows it. That is let go of first: as long as the folder stands,
+    its first chunk tells whoever goes on after a crash.
+    """
     with root.open_folder("data", key) as folder:
-        if folder is None:
+        if folder is None or _stays(root, folder, key):
             return
-        if readers(root, key):
-            if DROPPED not in folder.names():
-                folder.write(DROPPED, codec.encode({"kind": "dropped", "key": key}))
-            return
-        base = shared_key(folder)
+        base = base or shared_key(folder)
     if base:
         with root.open_folder("data", base, FORKS) as marks:
             if marks and marks.unlink(f"{key}.json"):
                 marks.sync()
-    remove_folder(root.part("data", key))
+        if os.path.lexists(root.part("data", base, DROPPED)):
+            release(root, base)
+    remove_folder(root.part("data", key), last=DROPPED)  # by which the last fork knows it, after a crash too
     with root.open_folder("data") as data:
         if data:
             data.sync()  # or it may come back when the power fails, without the ref that is unlinked next
-    if base and os.path.lexists(root.part("data", base, DROPPED)):
-        release(root, base)
+
+
+def _stays(root: Root, folder: Folder, key: str) -> bool:
+    """True while forks read the data, which says then that it is dropped. Who goes unmarks first, and looks then."""
+    if not readers(root, key):
+        return False
+    if DROPPED not in folder.names():
+        folder.write(DROPPED, codec.encode({"kind": "dropped", "key": key}))
+    return bool(readers(root, key))
 
 
 def shared_key(folder: Folder) -> str | None:

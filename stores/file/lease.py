@@ -144,7 +144,11 @@ class FileLease:
     def _fork(self, source_id: str, forked: Save) -> None:
         """The first save that is the run's own, behind those of its source."""
         runs = self._unused()
-        self._ref, self._tail, self._data = begin_fork(self._root, runs, self._run_id, source_id, forked)
+        ref, tail, data = begin_fork(self._root, self._run_id, source_id, forked)
+        self._data = data
+        ref.point_at(1, tail.lines.sum)
+        ref.write(runs, by=data)  # where this fails the ref may be there: its data stays
+        self._ref, self._tail = ref, tail
         if self._old_key:
             release(self._root, self._old_key)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from stores.errors import StoreDamagedError, StoreVersionError
+from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
 from stores.file import FileStore
 from stores.file.check import check, repair
+from stores.file.names import is_key
 from stores.records import Save
 from tests.store_file.kit import everything, files, first, later, only, read, rewrite, say, write_run
 
@@ -222,3 +229,104 @@ async def test_h3_a_cleared_session_can_begin_anew_from_its_own_fork(path: Path)
     await store.clear("s")
     assert files(path, "sessions/**/0*.json") == []
     assert await store.segments("s") == []
+
+
+async def test_r5_a_flush_that_fails_leaves_no_fork_or_a_whole_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the last one, behind the rename of the ref: the fork may be there then, so what it reads stays."""
+    flush, outcomes = os.fsync, []
+    for failing in count(1):
+        store, calls = path / str(failing), count(1)
+        await write_run(FileStore(store).checkpointer, "r", 20, text=BIG)
+
+        def fail_once(fd: int, calls: Iterator[int] = calls, failing: int = failing) -> None:
+            if next(calls) == failing:
+                raise OSError(errno.EIO, "Input/output error")
+            flush(fd)
+
+        monkeypatch.setattr(os, "fsync", fail_once)
+        with suppress(StoreWriteError):
+            await fork(store, "r", "f", 12)
+        monkeypatch.setattr(os, "fsync", flush)
+        found = await FileStore(store).checkpointer.load("f")
+        outcomes.append(None if found is None else len(found.entries))
+        assert [finding for finding in check(store) if not finding.is_leftover] == []
+        if next(calls) <= failing:
+            break
+        repair(store)
+        for name in ("r", "f"):
+            await FileStore(store).checkpointer.delete(name)
+        assert files(store, "data/**/*") == []
+    assert outcomes == [*[None] * (len(outcomes) - 2), 12, 12]
+
+
+async def test_h2_a_run_that_goes_on_while_it_is_forked_is_not_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A save seals the tail between the reads of two chunks: then both are read again."""
+    writer, real = FileStore(path).checkpointer, os.open
+    async with writer.lease("r") as lease:
+        await lease.save(first())
+        await lease.save(later(2))
+        saves = [later(3), later(4, "x" * 40_000)]
+
+        def seal_first(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            if name == "000002.json" and saves:
+                due, saves[:] = list(saves), []
+                for save in due:
+                    driven(lease.save(save))
+            return real(name, flags, mode, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "open", seal_first)
+        await fork(path, "r", "f", 2)
+        assert saves == []
+    assert await texts(path, "f") == ["go", "ye"]
+
+
+def test_h2_a_fork_whose_source_goes_meanwhile_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, rename, due = FileStore(path).checkpointer, os.rename, ["r"]
+    driven(write_run(store, "r", 20, text=BIG))
+
+    def delete_behind_the_mark(temp: str, name: str, **folders: int) -> None:
+        rename(temp, name, **folders)
+        if due and is_key(name.removesuffix(".json")):
+            driven(FileStore(path).checkpointer.delete(due.pop()))
+
+    monkeypatch.setattr(os, "rename", delete_behind_the_mark)
+    with pytest.raises(RunNotFoundError):
+        driven(fork(path, "r", "f", 12))
+    assert due == []
+    assert files(path, "data/**/*") == []
+
+
+def test_h2_a_deletion_that_is_killed_anywhere_is_brought_to_its_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    for killed in count(1):
+        store, calls = path / str(killed), count(1)
+        driven(write_run(FileStore(store).checkpointer, "r", 20, text=BIG))
+        driven(fork(store, "r", "f", 12))
+        driven(FileStore(store).checkpointer.delete("r"))
+        with monkeypatch.context() as patch:
+            for name in ("rename", "unlink", "rmdir"):
+
+                def step(*args: object, real: Any = getattr(os, name), **more: object) -> None:
+                    if next(calls) >= killed:
+                        raise Killed
+                    real(*args, **more)
+
+                patch.setattr(os, name, step)
+            with suppress(Killed):
+                driven(FileStore(store).checkpointer.delete("f"))
+        driven(FileStore(store).checkpointer.delete("f"))
+        assert files(store, "data/**/*") == [], killed
+        if next(calls) <= killed:
+            break
+
+
+def driven(work: Coroutine[Any, Any, object]) -> None:
+    """``work`` done right here: it waits for nothing."""
+    with pytest.raises(StopIteration):
+        work.send(None)
