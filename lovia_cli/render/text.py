@@ -45,7 +45,7 @@ def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]
 
 
 _OVERVIEW = (
-    Column("", 3, 3),
+    Column("", 3, 7),
     Column("ID", 0, 36, is_id=True),
     Column("STATUS", 0, 11),
     Column("STEPS", 4, 5),
@@ -65,7 +65,7 @@ _SAVES = (
     Column("SAVE"),
     Column("STEP", 4),
     Column("TIME", 3, 8),
-    Column("STATUS", 2, 8),
+    Column("STATUS", 2, 11),
     Column("WHAT"),
     Column("ENTRIES", 6, 7),
     Column("TOKENS", 5, 6),

@@ -142,6 +142,7 @@ def test_a_listing_fits_and_is_one_record_a_line(lovia: Lovia, columns: int) -> 
     assert [line.split()[1 if columns > 40 else 0][:8] for line in seen.lines[1:]] == ["01a2286c", "a-sessio", "r1"]
     assert "interrupted" in seen.lines[1]
     if columns > 40:
+        assert [line.split()[0] for line in seen.lines[1:]] == ["run", "session", "run"]
         assert "01a2286c-d4e4-7036-ac9f-43d6204cb702" in seen.lines[1]
         assert re.search(r"\d+ s ago|\d min ago", seen.lines[1])
     assert ("SESSION" in seen.lines[0]) == (columns == 200)
