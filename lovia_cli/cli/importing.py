@@ -63,6 +63,8 @@ def _of_run(stores: Stores, run: RunSnapshot) -> Told:
 
 def _read(file: str) -> bytes:
     """The bytes of the file, no more of it than could be an export."""
+    if file == "-" and sys.stdin is None:
+        raise UserError("cannot read -: stdin is closed", hint="name a file, or pipe an export in")
     try:
         if file == "-":
             return _limited(sys.stdin.buffer, file)

@@ -96,6 +96,8 @@ def test_x5_what_is_no_export_is_named_and_stores_nothing(used: Lovia) -> None:
         assert (ran.code, ran.out) == (code, "")
         assert said in ran.err, ran
         assert ran.err.count("\n") == 3
+    closed = used.shell("lovia import - <&-")
+    assert (closed.code, closed.out, closed.err.splitlines()[0]) == (2, "", "error: cannot read -: stdin is closed")
     assert used.store_bytes() == before
 
 
