@@ -98,15 +98,18 @@ def bare_fork(root: Root, session_id: str) -> dict[str, Any] | None:
     return None if not fields.get("prepared") and read_log(root, session_id).places else fields
 
 
-def unmark(root: Root, session_id: str, fork_id: str) -> None:
-    """Under the lock of a session that ``fork_id`` began with: it reads it no longer, and what only it read goes."""
+def unmark(root: Root, session_id: str) -> None:
+    """Under the lock of a session that a fork, now gone, began with: what only it read goes.
+
+    A session of the fork's id may have been forked again since: then the mark is its.
+    """
     with root.open_folder(*session_folder(session_id)) as folder:
         if folder is None:
             return
         log = read_log(root, session_id)
         with root.make_folder(*session_folder(session_id), FORKS) as found:
-            for file in {f"{name_of(fork_id)}.json", *(name for name, part in marks(folder).items() if part is None)}:
-                found.unlink(file)
+            for name in [name for name, part in marks(folder).items() if part is None]:
+                found.unlink(name)
             found.sync()
         sweep_dead(folder, (place.file for place in log.places))
         if log.fields.get("cleared"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
-from stores.file import FileStore
+from stores.file import FileSession, FileStore
 from stores.file.check import check, repair
 from stores.file.names import is_key
 from stores.records import Save
@@ -211,24 +212,30 @@ def _write(chunk: Path, document: dict[str, object]) -> None:
     rewrite(chunk, **document)
 
 
-async def test_h3_a_cleared_session_can_begin_anew_from_its_own_fork(path: Path) -> None:
-    store = FileStore(path).session
+def test_h3_a_session_forked_again_while_its_end_is_noted_keeps_its_mark(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a clear and the removal of its marks another process forks under the same id."""
+    store, other, flock, due = FileStore(path).session, FileStore(path).session, fcntl.flock, ["f"]
     for number in (1, 2):
-        await store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}")
-    await store.fork_session("s", "f", upto="r1")
-    await store.confirm_fork("f")
-    await store.append("f", [say("own")], run_id="own")
-    await store.clear("s")
-    await store.fork_session("f", "s", upto="own")
-    await store.confirm_fork("s")
-    await store.append("s", [say("new")], run_id="r9")
+        driven(store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}"))
+    driven(forked(store, "s", "f", "r2"))
+
+    def fork_when_free(fd: int, operation: int) -> None:
+        flock(fd, operation)
+        if operation == fcntl.LOCK_UN and due:
+            driven(forked(other, "s", due.pop(), "r2"))
+
+    monkeypatch.setattr(fcntl, "flock", fork_when_free)
+    driven(store.clear("f"))
+    assert due == []
+    driven(store.rewind("s", keep_entries=2))
     assert check(path) == []
-    await store.clear("f")
-    assert [segment.run_id for segment in await FileStore(path).session.segments("s")] == ["r1", "own", "r9"]
-    assert check(path) == []
-    await store.clear("s")
-    assert files(path, "sessions/**/0*.json") == []
-    assert await store.segments("s") == []
+
+
+async def forked(store: FileSession, source: str, new_id: str, upto: str) -> None:
+    await store.fork_session(source, new_id, upto=upto)
+    await store.confirm_fork(new_id)
 
 
 async def test_r5_a_flush_that_fails_leaves_no_fork_or_a_whole_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,9 +308,6 @@ def test_h2_a_fork_whose_source_goes_meanwhile_leaves_nothing(path: Path, monkey
 def test_h2_a_deletion_that_is_killed_anywhere_is_brought_to_its_end(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     for killed in count(1):
         store, calls = path / str(killed), count(1)
         driven(write_run(FileStore(store).checkpointer, "r", 20, text=BIG))
@@ -311,19 +315,26 @@ def test_h2_a_deletion_that_is_killed_anywhere_is_brought_to_its_end(
         driven(FileStore(store).checkpointer.delete("r"))
         with monkeypatch.context() as patch:
             for name in ("rename", "unlink", "rmdir"):
-
-                def step(*args: object, real: Any = getattr(os, name), **more: object) -> None:
-                    if next(calls) >= killed:
-                        raise Killed
-                    real(*args, **more)
-
-                patch.setattr(os, name, step)
+                patch.setattr(os, name, killed_at(killed, calls, getattr(os, name)))
             with suppress(Killed):
                 driven(FileStore(store).checkpointer.delete("f"))
         driven(FileStore(store).checkpointer.delete("f"))
         assert files(store, "data/**/*") == [], killed
         if next(calls) <= killed:
             break
+
+
+class Killed(BaseException):
+    """No error, so nobody handles it."""
+
+
+def killed_at(number: int, calls: Iterator[int], real: Callable[..., None]) -> Callable[..., None]:
+    def step(*args: object, **more: object) -> None:
+        if next(calls) >= number:
+            raise Killed
+        real(*args, **more)
+
+    return step
 
 
 def driven(work: Coroutine[Any, Any, object]) -> None:
