@@ -79,7 +79,7 @@ def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bo
     for file in unread:
         call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
     redactor = Redactor(known, shapes=redact)
-    redacted: dict[str, Any] = redactor.json(document)
+    redacted: dict[str, Any] = redactor.export(document)
     if not redactor.count:
         return None
     call.note(f"{redactor.count} secret{'' if redactor.count == 1 else 's'} left out")

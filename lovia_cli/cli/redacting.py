@@ -18,6 +18,12 @@ HIDDEN = "[redacted]"
 _SHORTEST = 4
 """The least characters of a variable that the agent file names: a shorter value stands everywhere."""
 
+_WORDS = frozenset({"v", "kind", "type", "role", "status", "event"})
+"""What has one of a few words in an export's own objects, none of which tells anything of a secret."""
+
+_PARTS = frozenset({"head", "queued_input", "entries", "segments", "saves"})
+"""What holds further objects of the export's own."""
+
 _SHAPES = re.compile(
     "|".join(
         (
@@ -72,6 +78,17 @@ class Redactor:
         if is_dataclass(value) and not isinstance(value, type):
             return replace(value, **{one.name: self.json(getattr(value, one.name)) for one in fields(value)})
         return type(value)(map(self.json, value)) if isinstance(value, list | tuple) else value
+
+    def export(self, part: Any) -> Any:
+        """A copy of an export's document, as `json` makes it; the names and words that make it an export stay."""
+        if isinstance(part, list):
+            return [self.export(one) for one in part]
+        if not isinstance(part, dict):
+            return self.json(part)
+        return {name: item if name in _WORDS else self._field(name, item) for name, item in part.items()}
+
+    def _field(self, name: str, item: Any) -> Any:
+        return self.export(item) if name in _PARTS else self.json(item)
 
 
 def _forms(value: str) -> set[str]:

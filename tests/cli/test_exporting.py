@@ -12,7 +12,9 @@ from jsonschema import Draft202012Validator
 
 from lovia_cli.cli.redacting import Redactor, known_secrets
 from lovia_cli.cli.shapes_replay import replay_schema
-from stores.exchange import MAX_BYTES
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, entry_to_json
+from stores.exchange import MAX_BYTES, RunRecord, SessionRecord, document_of, record_of, run_record
+from stores.records import Save, Segment
 from tests.cli.lovia import KEYS, Lovia, call, shell_tool
 
 KEY = "sk-proj-0123456789abcdefghij"
@@ -211,6 +213,27 @@ def test_a_known_value_is_found_in_each_of_its_forms(monkeypatch: pytest.MonkeyP
 
 
 # --- a script ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_export_stays_one_when_a_secret_is_one_of_its_words() -> None:
+    words = ("completed", "assistant_text", "system", "arguments", "entries", "segment", "run")
+    entries: list[Entry] = [
+        InputEntry(text="go", role="system"),
+        AssistantTextEntry(text="completed", step=1),
+        ToolCallEntry(id="c", name="work", step=1, position=1),
+    ]
+    head = {"status": "completed", "state": {"status": "completed"}, "queued_input": [entry_to_json(entries[0])]}
+    run = run_record("r", [Save(number=1, step=1, at=1.0, event="completed", entries=entries, head=head)])
+    redactor = Redactor({f"SECRET_{word}": word for word in words}, shapes=False)
+    redacted = record_of(redactor.export(document_of(run)), "redacted")
+    assert isinstance(redacted, RunRecord)
+    assert (redacted.head.status, redacted.saves[0].event) == ("completed", "completed")
+    assert redacted.head.state == {"status": "[SECRET_completed]"}
+    assert redacted.entries == [entries[0], AssistantTextEntry(text="[SECRET_completed]", step=1), entries[2]]
+    session = SessionRecord(session_id="s", segments=[Segment(run_id="r", entries=entries, meta={"run": "x"})])
+    redacted = record_of(redactor.export(document_of(session)), "redacted")
+    assert isinstance(redacted, SessionRecord)
+    assert redacted.segments[0].meta == {"[SECRET_run]": "x"}
 
 
 def test_a_recorded_run_is_an_offline_test_in_one_command(used: Lovia) -> None:
