@@ -129,7 +129,10 @@ async def _entries(store: ForkingStore, run_id: str, source: RunHead, patch: Pat
         if step is not None:
             return step
     snapshot = await store.snapshot(run_id, source.save)
-    return 0, snapshot.entries if snapshot else []
+    if snapshot is None:
+        hint = "see what is: lovia history " + as_words(f"run:{run_id}")
+        raise CheckpointNotFoundError(f"save {source.save} of run {run_id!r} is not kept any longer", hint=hint)
+    return 0, snapshot.entries
 
 
 @dataclass(slots=True)
@@ -189,7 +192,8 @@ class _Forker:
     async def _refuse_run(self, new_id: str) -> None:
         """Raise when a run, or the kept history of one, has that id (H2)."""
         if await self._stored(new_id) or await self.store.history(new_id, limit=1):
-            raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {as_words(new_id)}")
+            name = as_words(f"run:{new_id}")
+            raise RunExistsError(f"run {new_id!r} exists already", hint=f"look at it: lovia history {name}")
 
     async def _refuse_session(self, new_id: str) -> None:
         """Raise when a session has that id, if only as that of an unfinished run: the fork may need it (H2)."""

@@ -16,7 +16,15 @@ from lovia_cli.comparing import compare_trajectories
 from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.engine.runner import Runner
 from lovia_cli.errors import CallNotFoundError, CheckpointNotFoundError, RunExistsError, RunNotFoundError, UserError
-from stores.entries import AssistantTextEntry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry, entry_to_json
+from stores.entries import (
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+    entry_to_json,
+)
 from stores.errors import StoreWriteError
 from stores.file import FileCheckpointer, FileSession
 from stores.memory import InMemoryCheckpointer, InMemorySession
@@ -241,8 +249,9 @@ async def test_c31_names_unknown_steps_and_taken_ids(store: Any) -> None:
     inner = await Runner.fork("trip.fork-2", from_step=0, checkpointer=store, new_id="mine")
     assert (inner.run_id, inner.source) == ("mine", "trip.fork-2")
     for taken in ("mine", "trip"):
-        with pytest.raises(RunExistsError, match=f"run '{taken}' exists already"):
+        with pytest.raises(RunExistsError, match=f"run '{taken}' exists already") as exists:
             await Runner.fork("trip", from_step=1, checkpointer=store, new_id=taken)
+        assert exists.value.hint == f"look at it: lovia history run:{taken}"
     for step in (99, -1, 3):
         with pytest.raises(CheckpointNotFoundError, match=f"run 'trip' has no step {step}") as unknown:
             await Runner.fork("trip", from_step=step, checkpointer=store)
@@ -263,6 +272,21 @@ async def test_h1_what_the_ring_has_dropped_cannot_be_forked(store: Any) -> None
             await Runner.fork(f"r{limit}", from_step=1, checkpointer=store)
         hint = "kept are steps 2 (saves 4 to 5)" if kept else "its agent has history_limit: 0"
         assert unknown.value.hint == hint
+
+
+class Vanishing(InMemoryCheckpointer):
+    """The run is deleted between two looks at it."""
+
+    async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
+        await self.delete(run_id)
+        return await super().step_entries(run_id, save)
+
+
+async def test_h2_a_source_that_vanishes_is_no_empty_transcript() -> None:
+    store = Vanishing()
+    await Runner.run(agent([calls("a"), "done"], FakeTool()), "go", checkpoint=at(store, "r"))
+    with pytest.raises(CheckpointNotFoundError, match="save 3 of run 'r' is not kept any longer"):
+        await Runner.fork("r", from_step=1, checkpointer=store, patch=Patch(tool_results={"1.1": "x"}))
 
 
 async def test_h1_a_store_without_history_cannot_fork() -> None:
