@@ -115,6 +115,7 @@ def full_head() -> dict[str, JSON]:
         "output": {"answer": VALUES},
         "error": {"code": "provider", "message": TEXT, "hint": None, "retryable": True},
         "finish_reason": "stop",
+        "model": "scripted",
         "stop": {"reason": "signal", "signal": 15, "name": "SIGTERM"},
         "last_input_tokens": 4096,
         "context": {"summary": TEXT, "upto": 3},

@@ -126,6 +126,26 @@ class SessionForkContract(Contract[ForkingSession]):
         store = await self._forked("j", "g1", "g")
         assert [segment.run_id for segment in await store.segments("j")] == ["r1", "r2", "own", "g1"]
 
+    async def test_h3_a_session_never_begins_with_what_itself_held(self) -> None:
+        """A fork of a fork may have its id, once it was cleared: where none of its segments is shared."""
+        await self._source()
+        store = await self._forked("f", "r2")
+        await store.append("f", OWN, run_id="own")
+        await self._forked("g", "own", "f")
+        await self._forked("h", "r1", "f")
+        await store.clear("s")
+        for source, upto in (("f", "own"), ("f", "r1"), ("g", "own"), ("h", "r1"), ("s", "r1")):
+            with refused(ConflictError):
+                await store.fork_session(source, "s", upto=upto)
+        await store.clear("f")
+        with refused(ConflictError):
+            await store.fork_session("g", "f", upto="own")
+        store = await self._forked("f", "r1", "h")
+        await store.append("s", OWN, run_id="new")
+        exactly(await store.segments("s"), [Segment(run_id="new", entries=OWN)])
+        exactly(await store.segments("f"), segments(1))
+        exactly(await store.segments("g"), [*segments(1, 2), Segment(run_id="own", entries=OWN)])
+
     async def test_h3_a_fork_outlives_whatever_becomes_of_its_source(self) -> None:
         store = await self._source()
         await self._forked("f", "r2")

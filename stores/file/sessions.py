@@ -44,7 +44,7 @@ from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.surgery import check_count, entries_checksum
-from stores.surgery.forking import lost_beginning
+from stores.surgery.forking import lost_beginning, own_beginning
 from stores.values import plain
 from stores.worker import pause
 
@@ -170,9 +170,11 @@ class FileSession:
         async with AsyncExitStack() as held:
             for one in (new_id, check_id(session_id, "session id")):
                 await held.enter_async_context(session_lock(self._root, one))
-            for one in await self._call(ancestors, self._root, session_id):
-                if one != new_id:  # a session that was cleared may be begun anew from its own fork
-                    await held.enter_async_context(session_lock(self._root, one))
+            begun = await self._call(ancestors, self._root, session_id)
+            if new_id in begun:
+                raise own_beginning(session_id, new_id)
+            for one in begun:
+                await held.enter_async_context(session_lock(self._root, one))
             await self._call(prepare, self._root, session_id, new_id, upto)
 
     async def confirm_fork(self, new_id: str) -> None:

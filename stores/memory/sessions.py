@@ -16,7 +16,7 @@ from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.surgery import apply_cuts, check_count, entries_checksum, rewind_plan, trim_cuts
-from stores.surgery.forking import lost_beginning, refuse_shared
+from stores.surgery.forking import lost_beginning, own_beginning, refuse_shared
 from stores.values import plain
 
 _WHERE = "memory"
@@ -26,17 +26,18 @@ _WHERE = "memory"
 class _Conversation:
     """The segments of a session by run id, oldest first, and the checksum each was appended with (S3).
 
-    The first ``shared`` of them are those of the session it was forked from. No segment is ever changed.
+    The first are those of the session it was forked from, and ``shared`` names who appended each of them. No segment
+    is ever changed.
     """
 
     segments: dict[str, Segment] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     updated_at: float = 0.0
-    shared: int = 0
+    shared: list[str] = field(default_factory=list)
 
     @property
     def own(self) -> list[Segment]:
-        return list(self.segments.values())[self.shared :]
+        return list(self.segments.values())[len(self.shared) :]
 
 
 class InMemorySession:
@@ -104,7 +105,7 @@ class InMemorySession:
         conversation = self._conversation(session_id)
         segments = list(conversation.segments.values())
         plan = rewind_plan(segments, keep_entries)
-        refuse_shared(session_id, plan.removed, keep_entries, segments[: conversation.shared])
+        refuse_shared(session_id, plan.removed, keep_entries, segments[: len(conversation.shared)])
         if plan.cut:
             conversation.segments[plan.cut.run_id] = plan.cut
         for run_id in plan.deleted:
@@ -134,12 +135,15 @@ class InMemorySession:
         run_ids = list(source.segments)
         if upto not in run_ids or source.segments[upto].truncated:
             raise lost_beginning(session_id, upto)
+        if new_id in source.shared:
+            raise own_beginning(session_id, new_id)
         shared = run_ids[: run_ids.index(upto) + 1]
+        writers = [*source.shared, *(session_id for _ in source.own)]
         self._prepared[new_id] = _Conversation(
             segments={run_id: source.segments[run_id] for run_id in shared},
             checksums={run_id: source.checksums[run_id] for run_id in shared},
             updated_at=time.time(),
-            shared=len(shared),
+            shared=writers[: len(shared)],
         )
 
     async def confirm_fork(self, new_id: str) -> None:

@@ -117,6 +117,15 @@ def find_segment(connection: Connection, strand: Strand | None, run_id: str, *, 
     return None
 
 
+def begins_with(connection: Connection, strand: Strand, session_id: str, *, where: str) -> bool:
+    """True when the session with that strand shares segments that ``session_id`` appended."""
+    query = "SELECT 1 FROM lovia_segments WHERE strand = ? AND n <= ? LIMIT 1"
+    return any(
+        piece.session_id == session_id and connection.execute(query, (piece.number, last)).fetchone() is not None
+        for piece, last in pieces(connection, strand, where=where)
+    )
+
+
 @dataclass(slots=True, frozen=True)
 class SegmentRow:
     """A segment as it is stored. ``checksum`` is that of the entries it was first appended with (S3).

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from stores.errors import RunExistsError
 from stores.ids import as_words
-from stores.sqlite.segments import SessionRow, find_segment, read_session, segment_at
+from stores.sqlite.segments import SessionRow, begins_with, find_segment, read_session, segment_at
 from stores.sqlite.strands import OWN, PREPARED, new_strand, release, strand_of
-from stores.surgery.forking import lost_beginning
+from stores.surgery.forking import lost_beginning, own_beginning
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -29,6 +29,8 @@ def prepare(connection: Connection, session_id: str | None, new_id: str, upto: s
     shared = found[0]
     if segment_at(connection, source, shared, where=where).truncated:
         raise lost_beginning(session_id, upto)
+    if begins_with(connection, source, new_id, where=where):
+        raise own_beginning(session_id, new_id)
     later = (segment_at(connection, source, n, where=where) for n in range(shared + 1, row.segments + 1))
     entries = row.entries - sum(len(one.segment(where=where).entries) for one in later)
     strand = new_strand(connection, new_id, base=source.number, upto=shared, shared=shared, state=PREPARED)

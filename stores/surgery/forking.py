@@ -16,6 +16,14 @@ def lost_beginning(session_id: str, upto: str) -> ConflictError:
     )
 
 
+def own_beginning(session_id: str, new_id: str) -> ConflictError:
+    """The error for a session that would begin with what itself held once."""
+    return ConflictError(
+        f"session {session_id!r} begins with what session {new_id!r} held, which so cannot begin with it",
+        hint="use a new id",
+    )
+
+
 def shared_beginning(session_id: str) -> ConflictError:
     """The error for a rewind into what a forked session shares with its source."""
     return ConflictError(
