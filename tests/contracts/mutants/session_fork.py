@@ -36,7 +36,7 @@ class CannotForkSessions(BadSession):
 class BeginsWithOneRunLess(_Prepares):
     def spoil(self, new_id: str, fork: _Conversation) -> None:
         fork.segments.popitem()
-        fork.shared -= 1
+        fork.shared.pop()
 
 
 @planted(Contract.test_h3_nobody_sees_a_fork_before_it_is_confirmed)
@@ -80,6 +80,12 @@ class TakesWhatIsLeft(BadSession):
         await super().fork_session(session_id, new_id, upto=upto if upto in there else there[0] if there else None)
 
 
+@planted(Contract.test_h3_a_session_never_begins_with_what_itself_held)
+class ForgetsWhoseSegmentsItShares(_Prepares):
+    def spoil(self, new_id: str, fork: _Conversation) -> None:
+        fork.shared = ["nobody"] * len(fork.shared)
+
+
 @planted(Contract.test_h3_a_fork_outlives_whatever_becomes_of_its_source)
 class TrimsWhatForksRead(BadSession):
     async def trim_tool_results(
@@ -87,7 +93,7 @@ class TrimsWhatForksRead(BadSession):
     ) -> int:
         for other in self._sessions:
             if other != session_id and self._sessions[other].shared:
-                self._sessions[other].shared = 0
+                self._sessions[other].shared.clear()
                 await super().trim_tool_results(other, keep_chars=keep_chars, keep_runs=keep_runs, archive=archive)
         return await super().trim_tool_results(session_id, keep_chars=keep_chars, keep_runs=keep_runs, archive=archive)
 
@@ -108,4 +114,4 @@ class ClearsItsForks(BadSession):
 class TakesSharedForItsOwn(_Prepares):
     def spoil(self, new_id: str, fork: _Conversation) -> None:
         fork.segments = deepcopy(fork.segments)
-        fork.shared = 0
+        fork.shared.clear()
