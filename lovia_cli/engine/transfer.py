@@ -10,7 +10,7 @@ from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, Us
 from stores.entries import JSON
 from stores.exchange import RunRecord, SessionRecord, run_record
 from stores.ids import as_words, check_id
-from stores.protocols import Checkpointer, KeptHistories, RunIndex, RunLog, Session, SessionImport
+from stores.protocols import Checkpointer, KeptHistories, RunIndex, RunLog, Session, SessionImport, SessionIndex
 from stores.records import RunHead, RunSnapshot, Save, Status, head_to_json
 
 _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
@@ -111,8 +111,11 @@ async def _has_history(checkpointer: Checkpointer, run_id: str) -> bool:
 
 
 async def _in_session(run_id: str, session_id: str, session: Session | None) -> bool:
-    stored = await session.segments(session_id) if session else []
-    return any(segment.run_id == run_id for segment in stored)
+    if session is None:
+        return False
+    if isinstance(session, SessionIndex):
+        return await session.has_segment(session_id, run_id)
+    return any(segment.run_id == run_id for segment in await session.segments(session_id))
 
 
 async def _refuse_other_conversation(
@@ -121,8 +124,10 @@ async def _refuse_other_conversation(
     """A session of the run's session id must be the one it came from: it has the run, or what the run began with."""
     if session_id is None or session is None:
         return
-    here = {segment.run_id for segment in await session.segments(session_id)}
-    if here and run_id not in here and upto not in here:
+    for known in filter(None, (run_id, upto)):
+        if await _in_session(known, session_id, session):
+            return
+    if await session.segments(session_id):
         raise ConflictError(
             f"session {session_id!r} here is another conversation than that of run {run_id!r}",
             where=f"lovia history {as_words(f'session:{session_id}')}",

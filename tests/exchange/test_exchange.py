@@ -164,6 +164,26 @@ async def test_a_run_is_never_put_into_another_conversation() -> None:
     assert await import_session(own, checkpointer=runs, session=session, new_id="u3") == "u3"
 
 
+class Closed(InMemorySession):
+    """A session that is too long to be read for a question about one run."""
+
+    async def segments(self, session_id: str) -> list[Segment]:
+        raise AssertionError("the session was read")
+
+
+@pytest.mark.anyio
+async def test_a_session_is_asked_for_the_run_and_not_read() -> None:
+    checkpointer, session = InMemoryCheckpointer(), Closed()
+    for run_id in ("before", "done"):
+        await session.append("u1", [InputEntry(text="go")], run_id=run_id)
+    for run_id, status in (("next", "interrupted"), ("done", "completed")):
+        head = RunHead(status=status, session_id="u1", history_upto="before")
+        run = RunSnapshot(run_id=run_id, head=head, entries=[InputEntry(text="go")])
+        await import_run(run, checkpointer=checkpointer, session=session)
+    async with checkpointer.open_runs("u1") as listed:
+        assert [run.run_id for run in listed] == ["next"]
+
+
 @pytest.mark.anyio
 async def test_an_imported_run_goes_on_where_it_stood() -> None:
     runs, elsewhere = InMemoryCheckpointer(), InMemoryCheckpointer()
