@@ -2,7 +2,8 @@
 
 The order of writes: what is cut goes to the archive, then the segment is replaced. session.json knows the checksum
 of the last segment, so it forgets it before that one is replaced, and notes the new one after. A segment that a fork
-reads is left to it: the shorter one is written beside it.
+reads is left to it: the shorter one is written beside it, in the epoch to come, which nobody reads yet. One
+session.json with that epoch is the commit of all of those, after all else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from stores.archiving import archive_first
 from stores.entries import Entry
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
-from stores.file.names import segment_name
 from stores.file.readers import read_by_forks
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
@@ -51,13 +51,15 @@ async def trim(root: Root, session_id: str, keep_chars: int, keep_runs: int, arc
     """
     call, trimmed = root.worker.call, 0
     log = await call(_read, root, session_id)
-    spared = await call(_read_by_forks, root, session_id)
+    spared = await call(_spared, root, log)
     for place in log.places[: max(len(log.places) - keep_runs, 0)]:
         old = await call(_look, log, place, keep_chars, archive is not None)
         old.cuts = await archive_first(old.cuts, archive)
         if old.cuts:
             await call(_write_beside if place.file in spared else _replace, root, log, old)
         trimmed += len(old.cuts)
+    if any(place.epoch > log.fields["epoch"] for place in log.places):
+        await call(_begin_epoch, root, log)
     return trimmed
 
 
@@ -67,9 +69,13 @@ def _read(root: Root, session_id: str) -> Log:
     return log
 
 
-def _read_by_forks(root: Root, session_id: str) -> set[str]:
-    with root.open_folder(*session_folder(session_id)) as folder:
-        return read_by_forks(folder) if folder else set()
+def _spared(root: Root, log: Log) -> set[str]:
+    """The segments that forks read. Where there are some, dead files go: none may come to life with the next epoch."""
+    with root.open_folder(*session_folder(log.session_id)) as folder:
+        spared = read_by_forks(folder) if folder else set()
+        if folder and spared:
+            sweep_dead(folder, (place.file for place in log.places))
+    return spared
 
 
 def _look(log: Log, place: Place, keep_chars: int, archived: bool) -> _Old:
@@ -95,23 +101,29 @@ def _replace(root: Root, log: Log, old: _Old) -> None:
 
 
 def _write_beside(root: Root, log: Log, old: _Old) -> None:
-    """Write the segment in an epoch of its own: forks go on reading it as it was. session.json is the commit."""
+    """Write the segment in the epoch to come: forks go on reading it as it was."""
     fields, n = log.fields, old.place.n
-    epoch = fields["epoch"] + 1
-    name = segment_name(n, epoch, old.document["run"])
-    lines = encode_again(old.document, apply_cuts(old.entries, old.cuts), epoch=epoch)
+    place = replace(old.place, epoch=fields["epoch"] + 1)
+    lines = encode_again(old.document, apply_cuts(old.entries, old.cuts), epoch=place.epoch)
     with (
         root.make_folder(*session_folder(log.session_id)) as folder,
         root.make_folder(*marker_folder(log.session_id)) as temps,
     ):
         temps.sweep()
-        sweep_dead(folder, (place.file for place in log.places))
-        folder.write(name, lines.bytes(), by=temps)
-        fields |= {"epoch": epoch, "limit": fields["count"]}
-        if n == fields["count"]:
-            fields |= {"last": name, "last_sum": lines.sum}
-        folder.write(SESSION, codec.encode(fields), by=temps)
-    log.places[n - 1] = replace(old.place, epoch=epoch)
+        folder.write(place.file, lines.bytes(), by=temps)
+    if n == fields["count"]:
+        fields |= {"last": place.file, "last_sum": lines.sum}
+    log.places[n - 1] = place
+
+
+def _begin_epoch(root: Root, log: Log) -> None:
+    """What was written beside counts from now on."""
+    log.fields |= {"epoch": log.fields["epoch"] + 1, "limit": log.fields["count"]}
+    with (
+        root.make_folder(*session_folder(log.session_id)) as folder,
+        root.make_folder(*marker_folder(log.session_id)) as temps,
+    ):
+        folder.write(SESSION, codec.encode(log.fields), by=temps)
 
 
 def _note(folder: Folder, temps: Folder, log: Log, checksum: str | None) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
 from stores.file import FileSession, FileStore
 from stores.file.check import check, repair
@@ -23,6 +24,8 @@ from tests.store_file.kit import everything, files, first, later, only, read, re
 pytestmark = pytest.mark.anyio
 
 BIG = "x" * 9_000
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -324,6 +327,66 @@ def test_h2_a_deletion_that_is_killed_anywhere_is_brought_to_its_end(
             break
 
 
+def test_m1_a_trim_beside_forks_begins_one_epoch_and_asks_each_fork_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, real = [], os.open
+
+    def open_seen(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(name)
+        return real(name, flags, mode, dir_fd=dir_fd)
+
+    asked = []
+    for length in (3, 6):
+        store = path / str(length)
+        driven(long_session(store, length))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", open_seen)
+            driven(FileStore(store).session.trim_tool_results("s", keep_chars=3, keep_runs=0))
+        asked.append(opened.count("session.json"))
+        opened.clear()
+        assert read(only(store, "sessions/s.*/session.json"))["epoch"] == 1
+        assert check(store) == []
+        assert outputs(store, "s") == [False] * length
+        assert outputs(store, "f") == [True] * length
+    assert asked[0] == asked[1]
+
+
+def test_m1_a_trim_beside_forks_that_is_killed_anywhere_is_made_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for killed in count(1):
+        store, calls = path / str(killed), count(1)
+        driven(long_session(store, 3))
+        with monkeypatch.context() as patch, suppress(Killed):
+            for name in ("rename", "unlink"):
+                patch.setattr(os, name, killed_at(killed, calls, getattr(os, name)))
+            driven(FileStore(store).session.trim_tool_results("s", keep_chars=3, keep_runs=0))
+        assert outputs(store, "s") in ([True] * 3, [False] * 3)
+        driven(FileStore(store).session.append("s", [say("more")], run_id="more"))
+        driven(FileStore(store).session.trim_tool_results("s", keep_chars=3, keep_runs=0))
+        assert (outputs(store, "s"), outputs(store, "f")) == ([False] * 3, [True] * 3)
+        assert check(store) == []
+        if next(calls) <= killed:
+            break
+
+
+async def long_session(path: Path, length: int) -> None:
+    """A session of so many long outputs, and a fork that reads all of it."""
+    store = FileStore(path).session
+    for n in range(length):
+        call = ToolCallEntry(id="c", name="t", arguments="{}", step=1, position=1)
+        result = ToolResultEntry(call_id="c", output="o" * 999, step=1, position=1)
+        await store.append("s", [say("go"), call, result], run_id=f"r{n}")
+    await forked(store, "s", "f", f"r{length - 1}")
+
+
+def outputs(path: Path, session_id: str) -> list[bool]:
+    """Of each output in the session, whether it is whole."""
+    found = driven(FileStore(path).session.load(session_id))
+    return [len(entry.output) == 999 for entry in found if isinstance(entry, ToolResultEntry)]
+
+
 class Killed(BaseException):
     """No error, so nobody handles it."""
 
@@ -337,7 +400,9 @@ def killed_at(number: int, calls: Iterator[int], real: Callable[..., None]) -> C
     return step
 
 
-def driven(work: Coroutine[Any, Any, object]) -> None:
-    """``work`` done right here: it waits for nothing."""
-    with pytest.raises(StopIteration):
+def driven(work: Coroutine[Any, Any, T]) -> T:
+    """What ``work`` returns, done right here: it waits for nothing."""
+    with pytest.raises(StopIteration) as done:
         work.send(None)
+    result: T = done.value.value
+    return result
