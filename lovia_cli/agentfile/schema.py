@@ -13,6 +13,7 @@ from lovia_cli.agentfile import later
 from lovia_cli.agentfile.values import (
     argument_schema,
     argv_or_line,
+    command_text,
     environment_value,
     function_reference,
     identifier,
@@ -30,6 +31,7 @@ from lovia_cli.yamlfile.fields import Boolean, Count, CountOrZero, JsonObject, N
 
 Timeout = Annotated[Seconds | None, Nullable]
 OnResume = Annotated[Literal["rerun", "fail"], BeforeValidator(resume_policy)]
+CommandText = Annotated[Text, AfterValidator(command_text)]
 FunctionReference = Annotated[Text, AfterValidator(function_reference)]
 
 
@@ -126,7 +128,8 @@ class ShellTool(Strict):
     shell: Boolean = False
     """True: the command is one line for ``/bin/sh``."""
     command: Annotated[
-        Annotated[Annotated[list[Text], Field(min_length=1)], Tag("(argv)")] | Annotated[Text, Tag("(line)")],
+        Annotated[Annotated[list[CommandText], Field(min_length=1)], Tag("(argv)")]
+        | Annotated[CommandText, Tag("(line)")],
         Discriminator(lambda value: "(argv)" if isinstance(value, list) else "(line)"),
         AfterValidator(argv_or_line),
     ]

@@ -13,6 +13,8 @@ from lovia_cli.yamlfile.reader import Plain
 from lovia_cli.yamlfile.validate import near
 
 PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_DOTTED = re.compile(r"(?<!\\)\$\{([A-Za-z_][A-Za-z0-9_]*\.[^}]*)(\}?)")
+"""What looks like one of ours. No shell has a dot there, so that its own ``${x}`` is none."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOOL_TYPES = ("python", "shell")
@@ -51,6 +53,19 @@ def environment_value(value: str) -> str:
         name = inner.removeprefix("env.")
         if not inner.startswith("env.") or not _IDENTIFIER.fullmatch(name):
             hint = "${args.NAME} belongs in 'command'" if inner.startswith("args.") else "write ${env.NAME}"
+            raise bad(f"cannot hold ${{{inner}}}", hint)
+    if "${" in PLACEHOLDER.sub("", value):
+        raise bad("has a ${ that is never closed", "write ${env.NAME}")
+    return value
+
+
+def command_text(value: str) -> str:
+    """Text with ``${args.NAME}`` in it; another ``${x.y}`` would reach the command as it stands."""
+    for inner, closed in _DOTTED.findall(value):
+        if not closed:
+            raise bad("has a ${ that is never closed", "write ${args.NAME}")
+        if not inner.startswith("args."):
+            hint = "${env.NAME} belongs in 'env'" if inner.startswith("env.") else "write ${args.NAME}"
             raise bad(f"cannot hold ${{{inner}}}", hint)
     return value
 

@@ -7,11 +7,13 @@ import difflib
 import hashlib
 import importlib
 import importlib.util
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from lovia_cli.errors import AgentFileError
@@ -82,7 +84,7 @@ def _importing(folder: Path, shown: str, path: Path) -> Iterator[None]:
     was_there = entry in sys.path
     sys.path.insert(0, entry)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), _interrupts() as interrupted:
             yield
     except SystemExit as error:
         raise _failed(f"it calls sys.exit({error.code!r})", error, shown, path) from error
@@ -92,11 +94,37 @@ def _importing(folder: Path, shown: str, path: Path) -> Iterator[None]:
         raise _failed(str(plain(error)), error, shown, path, hint=_install(error)) from error
     except Exception as error:
         raise _failed(str(plain(error)), error, shown, path) from error
+    except BaseException as error:
+        if interrupted:
+            raise
+        raise _failed(f"it raises {type(error).__name__}", error, shown, path) from error
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(entry)
         if not was_there:
             sys.path.append(entry)
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """The signals of Ctrl-C that come meanwhile: a `KeyboardInterrupt` without one is the module's own."""
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    handler = before
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield came
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # else the module has one of its own
+            signal.signal(signal.SIGINT, before)
 
 
 def _forget_namesakes(folder: Path) -> None:

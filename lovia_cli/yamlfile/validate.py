@@ -83,7 +83,9 @@ def _problem(model: type[Strict], document: Document, detail: ErrorDetails) -> P
     name = f"'{key}'" if path and isinstance(path[-1], str) else here.noun if here else "an entry"
     if kind == "field":
         return document.problem(path, f"{name} {context['text']}", hint=context["hint"] or None)
-    return document.problem(path, f"{name} {_message(kind, detail, document.find(path))}")
+    node = document.find(path)
+    hint = _nearest(node, context["expected"]) if kind == "literal_error" else None
+    return document.problem(path, f"{name} {_message(kind, detail, node)}", hint=hint)
 
 
 def _bad_key(document: Document, loc: Sequence[str | int], context: dict[str, Any]) -> Problem:
@@ -110,6 +112,11 @@ def _message(kind: str, detail: ErrorDetails, node: Node) -> str:
     if kind == "too_short":
         return "needs at least one entry"
     return f"is not valid: {detail['msg']}"
+
+
+def _nearest(node: Node, expected: str) -> str | None:
+    """The value that was meant, of those that ``expected`` lists in quotes."""
+    return near(node.value, expected.split("'")[1::2], otherwise=False) if isinstance(node.value, str) else None
 
 
 def _unknown_key(

@@ -1,5 +1,6 @@
 """Finding the function that an agent file names."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,8 @@ def test_x13_what_a_module_prints_on_import_is_not_on_stdout(
          "correct the module"),
         ("./tools.py:f", "import sys\nsys.exit(2)\n", "importing ./tools.py failed: it calls sys.exit(2)", "tools.py:2",
          "correct the module"),
+        ("./tools.py:f", "\nraise KeyboardInterrupt\n",
+         "importing ./tools.py failed: it raises KeyboardInterrupt", "tools.py:2", "correct the module"),
         ("./tools.py:f", "\nimport no_such_thing\n",
          "importing ./tools.py failed: ModuleNotFoundError: No module named 'no_such_thing'", "tools.py:2",
          "install no_such_thing in the environment that lovia runs in"),
@@ -104,6 +107,14 @@ def test_each_fault_says_what_where_and_what_to_do(
     assert error.where == (None if where is None else str(tmp_path / where))
     assert (error.hint or "").startswith(hint or "")
     assert (error.hint is None) == (hint is None)
+
+
+def test_ctrl_c_during_an_import_is_no_fault_of_the_module(tmp_path: Path) -> None:
+    write(tmp_path, tools="import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        load_function("./tools.py:f", tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_file_that_failed_is_imported_anew(tmp_path: Path) -> None:
