@@ -7,7 +7,7 @@ from typing import Any
 
 from lovia_cli.engine.conversation import Conversation, snapshot_of_segment
 from lovia_cli.errors import RunNotFoundError
-from stores.protocols import Checkpointer, History, Session
+from stores.protocols import Checkpointer, Fork, History, Session
 from stores.records import RunHead, RunSnapshot, SaveInfo, Usage
 
 _SETTING = frozenset({"started", "resumed", "handoff", "forked", "imported"})
@@ -57,9 +57,17 @@ async def recording_of(
     saves, heads = list(reversed(await checkpointer.history(run_id))), []
     for save in saves:
         if save.event in _SETTING or save is saves[0]:
-            then = await checkpointer.snapshot(run_id, save.number)
-            heads += [then.head] if then else []
+            then = await _head_then(checkpointer, run_id, save.number)
+            heads += [then] if then else []
     return Recording(run, saves, heads)
+
+
+async def _head_then(checkpointer: History, run_id: str, save: int) -> RunHead | None:
+    """The head at that save, without the transcript where the store can do that."""
+    if isinstance(checkpointer, Fork):
+        return await checkpointer.moment(run_id, save=save)
+    then = await checkpointer.snapshot(run_id, save)
+    return then.head if then else None
 
 
 def noted(head: RunHead, name: str) -> Any:

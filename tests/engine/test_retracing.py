@@ -10,12 +10,14 @@ import pytest
 from lovia_cli.agent import Agent, Limits
 from lovia_cli.engine.events import Event
 from lovia_cli.engine.patching import Patch
+from lovia_cli.engine.recording import recording_of
 from lovia_cli.engine.retracing import Retrace
 from lovia_cli.engine.runner import Runner
 from lovia_cli.engine.transfer import import_run
 from lovia_cli.errors import InvalidOutputError, LimitReached, RunNotFoundError
 from lovia_cli.tools.base import ToolArgumentsError
 from stores.memory import InMemoryCheckpointer
+from stores.records import RunSnapshot
 from tests.engine.kit import Crash, CrashingCheckpointer, FakeTool, Requests, agent, at, calls
 
 pytestmark = pytest.mark.anyio
@@ -230,3 +232,19 @@ async def test_d2_without_a_fingerprint_calls_and_output_are_compared_all_the_sa
     found = await retraced(store, agent(TURNS, instructions="new"))
     assert not found.has_fingerprint
     assert {one.part for one in found.differences} == {"tools"}
+
+
+class Long(InMemoryCheckpointer):
+    """A store that cannot read a whole transcript for each save."""
+
+    async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
+        raise AssertionError("a transcript was read")
+
+
+async def test_h5_what_was_in_force_is_read_without_the_transcripts() -> None:
+    store = Long()
+    bot = agent(TURNS, FakeTool())
+    await Runner.outcome(bot, "go", checkpoint=at(store, "r1"), limits={"max_steps": 1})
+    await Runner.outcome(bot, "", checkpoint=at(store, "r1"), limits={"max_steps": 9})
+    recording = await recording_of("r1", store, None, None)
+    assert [recording.head_at(step).limits["max_steps"] for step in (1, 2, 3)] == [1, 9, 9]
