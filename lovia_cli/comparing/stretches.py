@@ -55,6 +55,8 @@ def stretches(a: Sequence[T], b: Sequence[T]) -> list[Stretch]:
         if one.size:
             found.append(one)
             gaps += [(window, i, one.a, j, one.b), (window, one.a + one.size, x, one.b + one.size, y)]
+        elif window.misses(x - i, y - j):
+            gaps.append((None, i, x, j, y))
     return [Stretch(0, 0, first), *sorted(found), Stretch(m - last, n - last, last)]
 
 
@@ -65,6 +67,7 @@ class _Window:
         self._at = i, j
         self._size = x - i + y - j
         self._matcher: Any = SequenceMatcher(None, a[i:x], b[j:y], autojunk=False)
+        self._is_limited = False
         pairs = self._limited(a[i:x])
         self._work = 1 + _PAIR * pairs / (x - i)
 
@@ -76,6 +79,7 @@ class _Window:
         for thing in sorted(pairs, key=pairs.__getitem__):
             if _PAIR * pairs[thing] > MOST_WORK or (total and total + pairs[thing] > MOST_PAIRS):
                 del places[thing]
+                self._is_limited = True
             else:
                 total += pairs[thing]
         return total
@@ -83,6 +87,10 @@ class _Window:
     def is_wide(self, m: int, n: int) -> bool:
         """Whether a gap of that size is better looked at alone."""
         return 2 * (m + n) < self._size
+
+    def misses(self, m: int, n: int) -> bool:
+        """Whether another window would see in a gap of that size what this one left out."""
+        return self._is_limited and m + n < self._size
 
     def longest(self, i: int, x: int, j: int, y: int) -> tuple[Stretch, float]:
         """The longest stretch of the same there, which may be empty, and the work that it was to find it."""

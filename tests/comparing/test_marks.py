@@ -90,6 +90,9 @@ def test_h4_a_long_list_of_few_values_is_marked_as_a_short_one() -> None:
     a = Random(1).choices([1, 2, 3], k=600)
     found = mark_values(json.dumps(a), json.dumps([*a[:10], 9, *a[10:500], *a[501:]]))[2]
     assert [(each.path, each.kind) for each in found] == [("[10]", "added"), ("[500]", "removed")]
+    bits = Random(1).choices([1, 2], k=1000)
+    found = mark_values(json.dumps([0, 5, *bits]), json.dumps([3, 5, *bits[:400], 4, *bits[400:], 6]))[2]
+    assert [(each.path, each.kind) for each in found] == [("[0]", "changed"), ("[402]", "added"), ("[1003]", "added")]
 
 
 @pytest.mark.parametrize(("number", "between"), [(600, " "), (1600, "\n")])
