@@ -64,7 +64,7 @@ def lost_source(source_id: str, number: int) -> RunNotFoundError:
 
 def _prepared(root: Root, run_id: str, cut: Cut, forked: Save) -> tuple[Ref, Tail]:
     """The fork's ref and first chunk as they will be written."""
-    chunk, ref = cut.chunk, Ref.new(run_id, new_key())
+    chunk, ref = cut.chunk, Ref.new(run_id, new_key(run_id))
     tail = Tail(
         run_id,
         ref.key,

@@ -154,7 +154,7 @@ class FileLease:
 
     def _import(self, saves: list[Save]) -> None:
         """All of a log as one first chunk: what a crash leaves of it is no run that has lost its ref."""
-        runs, ref = self._unused(), Ref.new(self._run_id, new_key())
+        runs, ref = self._unused(), Ref.new(self._run_id, new_key(self._run_id))
         tail = Tail(self._run_id, ref.key, sets={}, own=saves[-1].number)
         for save in saves:
             ref.advance_by(save)
@@ -176,7 +176,7 @@ class FileLease:
     def _begin(self, save: Save, line: bytes) -> None:
         """The first save of a run, or of its restart: one atomic step, the ref's (R4)."""
         old, runs = self._ref, known(self._runs)
-        ref = Ref.new(self._run_id, new_key())
+        ref = Ref.new(self._run_id, new_key(self._run_id))
         ref.advance_by(save)
         if dropped := old.key if old else self._old_key:
             ref.fields["drop"] = dropped

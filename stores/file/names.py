@@ -21,7 +21,8 @@ FORKS = "forks"
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _ID = re.compile(rb'"id":("(?:[^"\\]|\\.)*")')
 _SEGMENT = re.compile(r"(\d{6,})\.(\d+)-([a-z2-7]{26})\.json")
-_KEY = re.compile(r"[0-9a-f]{20}")
+_KEY = re.compile(r"[0-9a-f]{20}(?:[0-9a-f]{6})?")
+_UNHINTED = 20
 _CHUNK = re.compile(r"(\d{6,})\.json")
 
 
@@ -37,9 +38,18 @@ def digest(record_id: str) -> str:
     return b32encode(hashlib.sha256(record_id.encode("utf-8", "surrogatepass")).digest())[:26].decode().lower()
 
 
-def new_key() -> str:
-    """The name of a new data folder: random, so that a restarted run never meets its old data."""
-    return os.urandom(10).hex()
+def new_key(run_id: str) -> str:
+    """The name of a new data folder: random, so that a restarted run never meets its old data, and a hint whose."""
+    return os.urandom(10).hex() + _hint(run_id)
+
+
+def may_be_of(key: str, run_id: str) -> bool:
+    """False for a data folder that surely is another run's. An earlier version's key has no hint."""
+    return len(key) == _UNHINTED or key.endswith(_hint(run_id))
+
+
+def _hint(run_id: str) -> str:
+    return hashlib.sha256(run_id.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def is_key(text: object) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.locks import lock_path
-from stores.file.names import DROPPED, chunk_number, name_of
+from stores.file.names import DROPPED, chunk_number, may_be_of, name_of
 from stores.file.root import Root
 
 YOUNG = 3600
@@ -36,10 +36,11 @@ class DataFolder:
     is_dropped: bool = False
 
 
-def survey(root: Root) -> dict[str, DataFolder]:
-    """All data folders by key."""
+def survey(root: Root, run_id: str | None = None) -> dict[str, DataFolder]:
+    """All data folders by key, or those that may be the run's."""
     with root.open_folder("data") as data:
-        return {key: look_into(root, key) for key in sorted(data.names())} if data else {}
+        keys = sorted(data.names()) if data else []
+    return {key: look_into(root, key) for key in keys if run_id is None or may_be_of(key, run_id)}
 
 
 def look_into(root: Root, key: str) -> DataFolder:
@@ -63,10 +64,13 @@ def look_into(root: Root, key: str) -> DataFolder:
 
 
 def lost_data(root: Root, run_id: str) -> StoreDamagedError | None:
-    """The error for a run without a ref whose data is there. Only an id that was executed before costs a search."""
+    """The error for a run without a ref whose data is there.
+
+    Only an id that was executed before costs a search, and that is one for a name: of other runs no data is read.
+    """
     if not os.path.lexists(lock_path(root, run_id)):
         return None
-    folders = survey(root).values()
+    folders = survey(root, run_id).values()
     lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and not folder.is_dropped)
     found = next((lost_ref(root, run_id, folder.key) for folder in lost), None)
     has_begun = os.path.lexists(root.part("runs", f"{name_of(run_id)}.json"))  # while it was searched for

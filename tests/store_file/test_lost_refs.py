@@ -1,5 +1,6 @@
 """A ref that something has removed: its run is damaged, never unknown, and its tools do not run again (D3, Z3)."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.check import check, repair
-from tests.store_file.kit import everything, files, first, only, write_run
+from tests.store_file.kit import everything, files, first, only, rewrite, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -65,4 +66,31 @@ async def test_r4_an_id_whose_run_was_deleted_or_never_began_is_free(path: Path)
     assert await store.checkpointer.load("r") is None
     assert await store.checkpointer.info("r") is None
     await write_run(store.checkpointer, "r", 2)
+    assert await store.checkpointer.load("r") is not None
+
+
+async def test_d3_the_data_of_other_runs_is_not_searched(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, real, opened = FileStore(path).checkpointer, os.open, list[str]()
+    for name in ("r", "s", "t"):
+        await write_run(store, name, 3)
+    await store.delete("r")
+
+    def open_seen(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(name)
+        return real(name, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", open_seen)
+    assert (await store.info("r"), await store.load("r")) == (None, None)
+    await write_run(store, "r", 1)
+    assert [name for name in opened if name == "000001.json"] == []
+
+
+async def test_d2_the_data_of_an_earlier_version_is_found_whatever_its_name(path: Path) -> None:
+    store = await lose(path, None)
+    data = only(path, "data/*/000001.json")
+    rewrite(data, key="0123456789abcdef0123")
+    data.parent.rename(path / "data" / "0123456789abcdef0123")
+    with pytest.raises(StoreDamagedError, match=LOST):
+        await store.checkpointer.load("r")
+    repair(path)
     assert await store.checkpointer.load("r") is not None
