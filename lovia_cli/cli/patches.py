@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lovia_cli.engine.patching import Patch
 
 MOST_BYTES = 256 * 1024 * 1024
+_NOT_JSON = object()
 
 
 def patch_given(
@@ -39,11 +40,12 @@ def _tool_result(given: str) -> tuple[str, Any]:
     for index, character in enumerate(given):
         if character != "=":
             continue
-        name, value = given[:index], given[index + 1 :]
-        if value.startswith("@") or _is_json(value):
+        name, text = given[:index], given[index + 1 :]
+        value = _value(text, "--tool-result") if name and text.startswith("@") else _json_or_not(text)
+        if value is not _NOT_JSON:
             if not name:
                 break
-            return name, _value(value, "--tool-result")
+            return name, value
     raise UserError(
         f"--tool-result takes CALL=JSON or CALL=@FILE, not {given!r:.200}",
         where="--tool-result",
@@ -56,14 +58,13 @@ def _messages(given: str) -> list[Any]:
     if not given.startswith("@"):
         raise UserError("--messages takes a file", where="--messages", hint="write: --messages @FILE")
     text = _text(given[1:], "--messages")
-    value = _json(text) if _is_json(text) else None
-    if value is None:
-        lines = [line for line in text.splitlines() if line.strip()]
-        bad = next((number for number, line in enumerate(lines, 1) if not _is_json(line)), None)
+    value = _json_or_not(text)
+    if value is _NOT_JSON:
+        value = [_json_or_not(line) for line in text.splitlines() if line.strip()]
+        bad = next((number for number, one in enumerate(value, 1) if one is _NOT_JSON), None)
         if bad is not None:
             hint = "write a JSON list of entries, or one a line, as `lovia show RUN --raw` prints them"
             raise UserError(f"line {bad} is not JSON", where=given[1:], hint=hint)
-        value = [_json(line) for line in lines]
     if isinstance(value, dict):
         value = value.get("entries", [value])
     if not isinstance(value, list):
@@ -95,12 +96,12 @@ def _text(file: str, option: str) -> str:
         raise UserError("the file is not UTF-8", where=file, hint="write it as UTF-8") from error
 
 
-def _is_json(text: str) -> bool:
+def _json_or_not(text: str) -> Any:
+    """The value, or `_NOT_JSON`."""
     try:
-        _json(text)
+        return _json(text)
     except ValueError:
-        return False
-    return True
+        return _NOT_JSON
 
 
 def _json(text: str) -> Any:

@@ -191,6 +191,24 @@ def test_h2_what_cannot_be_read_is_a_usage_error(tmp_path: Path, options: dict[s
         patch_given(**given)
 
 
+def test_h2_json_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed, loads = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **more: (parsed.append(text), loads(text, **more))[1])
+    for name, text in {
+        "list": '[{"role": "user"}]',
+        "lines": '{"role": "user"}\n{"role": "system"}',
+        "null": "null",
+    }.items():
+        (tmp_path / name).write_text(text)
+    patch_given(f"@{tmp_path / 'list'}", None, ["a=b=1"], None)
+    assert parsed == ['[{"role": "user"}]', "b=1", "1"]
+    parsed.clear()
+    patch_given(f"@{tmp_path / 'lines'}", None, None, None)
+    assert parsed[1:] == ['{"role": "user"}', '{"role": "system"}']
+    with pytest.raises(UserError, match="the file holds no list of messages"):
+        patch_given(f"@{tmp_path / 'null'}", None, None, None)
+
+
 def test_h2_a_transcript_as_show_prints_it_can_be_edited_and_given_back(trip: Lovia) -> None:
     raw = trip("show", "trip", "--raw").out.replace("Plan my trip", "Plan my weekend").splitlines()
     trip.write("lines.jsonl", "\n".join(raw[:4]))
