@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from lovia_cli.errors import UserError
 from lovia_cli.hooks import AgentHooks, Guardrail
 from lovia_cli.models.base import Model
 from lovia_cli.tools.base import Tool
@@ -24,6 +26,23 @@ class Limits:
     max_total_tokens: int | None = None
     max_cost_usd: float | None = None
     max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `UserError` for a limit that nothing could be held to."""
+        for name in ("max_steps", "max_tool_calls", "max_total_tokens"):
+            check_amount(name, getattr(self, name), int)
+        for name in ("max_cost_usd", "max_seconds"):
+            check_amount(name, getattr(self, name), (int, float))
+
+
+def check_amount(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+    """Raise `UserError` unless ``value`` is None or a finite number of that kind from 0."""
+    if value is None:
+        return
+    if isinstance(value, kind) and not isinstance(value, bool) and 0 <= cast(float, value) < math.inf:
+        return
+    what = "a whole number from 0" if kind is int else "a number from 0"
+    raise UserError(f"{name} must be {what}, not {value!r}", hint="None is no limit")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +71,21 @@ class Agent:
     output_guardrails: Sequence[Guardrail] = ()
     on_drift: str = "warn"
     history_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `UserError` for what is no agent: no name, no model, no tool, two tools of one name."""
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise UserError("an agent needs a name", hint='such as Agent(name="helper", ...)')
+        if not hasattr(self.model, "respond"):
+            raise UserError(f"agent {self.name!r} has no model: {self.model!r}", hint="pass a Model")
+        names: set[str] = set()
+        for tool in self.tools:
+            spec = getattr(tool, "spec", None)
+            if spec is None:
+                raise UserError(f"{tool!r} is no tool of agent {self.name!r}", hint="wrap a function: tool(function)")
+            if spec.name in names:
+                raise UserError(f"agent {self.name!r} has two tools named {spec.name!r}", hint="rename one")
+            names.add(spec.name)
 
     def render_instructions(self, variables: dict[str, Any]) -> str:
         """The system prompt for these variables; empty when there are no instructions."""

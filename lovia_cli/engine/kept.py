@@ -8,6 +8,7 @@ from lovia_cli.errors import RunNotFoundError
 from stores.entries import JSON
 from stores.protocols import Checkpointer, History
 from stores.records import RunSnapshot
+from stores.surgery import check_count
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -48,6 +49,8 @@ async def get_checkpoint_history(
     """
     if not isinstance(store, History):
         return None
+    if limit is not None:
+        check_count("limit", limit)
     return [
         KeptSave(
             run_id=run_id,

@@ -19,6 +19,7 @@ def limits_in_force(agent: Limits, saved: dict[str, Any], given: dict[str, Any])
     known = asdict(agent)
     if unknown := sorted(set(given) - set(known)):
         raise UserError(f"unknown limit {unknown[0]!r}", hint=f"known limits: {', '.join(known)}")
+    Limits(**given)  # refuses what is no limit
     return {**known, **{name: value for name, value in saved.items() if name in known}, **given}
 
 

@@ -231,7 +231,12 @@ FILE, OTHER = ({"type": "file", "media_type": "text/plain", "name": name, "data"
 
 @pytest.mark.parametrize(
     ("first", "second", "users"),
-    [([FILE], [FILE], [["a"]]), ([FILE], [OTHER], [["a"], ["b"]]), ([], [FILE], [[], ["a"]]), ([FILE], [], [["a"], []])],
+    [
+        ([FILE], [FILE], [["a"]]),
+        ([FILE], [OTHER], [["a"], ["b"]]),
+        ([], [FILE], [[], ["a"]]),
+        ([FILE], [], [["a"], []]),
+    ],
 )
 async def test_k2_the_same_text_with_other_attachments_is_no_retry(first, second, users):
     place = Place(3)

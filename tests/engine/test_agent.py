@@ -1,0 +1,47 @@
+"""What an agent and its limits may be."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from lovia_cli.agent import Limits
+from lovia_cli.engine.runner import Runner
+from lovia_cli.errors import UserError
+from stores.memory import InMemoryCheckpointer
+from tests.engine.kit import FakeTool, agent, at
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"max_steps": float("nan")}, "max_steps must be a whole number from 0, not nan"),
+        ({"max_steps": "3"}, "max_steps must be a whole number from 0, not '3'"),
+        ({"max_tool_calls": True}, "max_tool_calls must be a whole number from 0, not True"),
+        ({"max_cost_usd": float("inf")}, "max_cost_usd must be a number from 0, not inf"),
+        ({"max_seconds": -1}, "max_seconds must be a number from 0, not -1"),
+    ],
+)
+async def test_z1_what_nothing_can_be_held_to_is_no_limit(limits, message):
+    store = InMemoryCheckpointer()
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+        Limits(**limits)
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+        await Runner.run(agent(["done"]), "go", checkpoint=at(store, "r1"), limits=limits)
+    assert await store.load("r1") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": " "}, "an agent needs a name"),
+        ({"model": None}, "agent 'bot' has no model: None"),
+        ({"tools": [len]}, "<built-in function len> is no tool of agent 'bot'"),
+        ({"tools": [FakeTool(), FakeTool()]}, "agent 'bot' has two tools named 'work'"),
+    ],
+)
+async def test_what_is_no_agent_is_refused_at_once(changes, message):
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+        replace(agent(["done"]), **changes)
