@@ -230,6 +230,17 @@ def segment_at(connection: Connection, strand: Strand | None, n: int, *, where: 
     raise StoreDamagedError(f"segment {n}{whose} is missing", where=where)
 
 
+def count_entries(connection: Connection, strand: Strand, first: int, last: int, *, where: str) -> int:
+    """How many entries the session has in its segments ``first`` to ``last``. None is decoded: each has a line."""
+    counted: dict[int, int] = {}
+    lines = "(entries != '[]') + length(entries) - length(replace(entries, char(10), ''))"
+    for piece, seen in pieces(connection, strand, where=where):
+        query = f"SELECT n, {lines} FROM lovia_segments WHERE strand = ? AND n BETWEEN ? AND ?"
+        for n, entries in connection.execute(query, (piece.number, first, min(last, seen))):
+            counted.setdefault(n, entries)
+    return sum(counted.values())
+
+
 _COLUMNS = "session_id, n, run_id, entries, meta, checksum, truncated, strand"
 _SELECT = (
     "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, truncated, strand, sum"

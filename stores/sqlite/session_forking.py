@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stores.errors import RunExistsError
 from stores.ids import as_words
-from stores.sqlite.segments import SessionRow, begins_with, find_segment, read_session, segment_at
+from stores.sqlite.segments import SessionRow, begins_with, count_entries, find_segment, read_session, segment_at
 from stores.sqlite.strands import OWN, PREPARED, new_strand, release, strand_of
 from stores.surgery.forking import lost_beginning, own_beginning
 
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
-def prepare(connection: Connection, session_id: str | None, new_id: str, upto: str | None, *, where: str) -> None:
-    """A strand for ``new_id``, which no session has yet."""
+def refuse_taken(connection: Connection, new_id: str, *, where: str) -> None:
+    """Raise when there is a session of that id."""
     if read_session(connection, new_id, where=where):
         hint = f"look at it: lovia history {as_words(f'session:{new_id}')}"
         raise RunExistsError(f"session {new_id!r} exists already", hint=hint)
-    if session_id is None or upto is None:
-        return
+
+
+def prepare(connection: Connection, session_id: str, new_id: str, upto: str, *, where: str) -> None:
+    """A strand for ``new_id``, which no session has yet."""
+    refuse_taken(connection, new_id, where=where)
     source, row = strand_of(connection, session_id), read_session(connection, session_id, where=where)
     found = find_segment(connection, source, upto, where=where)
     if source is None or row is None or found is None:
@@ -31,8 +34,10 @@ def prepare(connection: Connection, session_id: str | None, new_id: str, upto: s
         raise lost_beginning(session_id, upto)
     if begins_with(connection, source, new_id, where=where):
         raise own_beginning(session_id, new_id)
-    later = (segment_at(connection, source, n, where=where) for n in range(shared + 1, row.segments + 1))
-    entries = row.entries - sum(len(one.segment(where=where).entries) for one in later)
+    if 2 * shared <= row.segments:
+        entries = count_entries(connection, source, 1, shared, where=where)
+    else:
+        entries = row.entries - count_entries(connection, source, shared + 1, row.segments, where=where)
     strand = new_strand(connection, new_id, base=source.number, upto=shared, shared=shared, state=PREPARED)
     connection.execute("UPDATE lovia_strands SET shared_entries = ? WHERE strand = ?", (entries, strand.number))
 

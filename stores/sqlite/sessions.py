@@ -140,6 +140,11 @@ class SQLiteSession:
         await self._call(self._fork, session_id, check_id(new_id, "session id"), upto)
 
     def _fork(self, session_id: str | None, new_id: str, upto: str | None) -> None:
+        if session_id is None or upto is None:
+            with self._database.reading(SESSIONS) as connection:
+                if connection is not None:
+                    session_forking.refuse_taken(connection, new_id, where=self._database.where)
+            return
         with self._database.writing(SESSIONS) as connection:
             session_forking.prepare(connection, session_id, new_id, upto, where=self._database.where)
 

@@ -12,7 +12,7 @@ from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
 from stores.sqlite.rows import RUNS
-from tests.sqlite.kit import change, raw
+from tests.sqlite.kit import change, exists, raw
 
 pytestmark = pytest.mark.anyio
 
@@ -226,3 +226,24 @@ async def test_d3_an_older_file_with_damaged_pages_is_salvaged_as_what_it_is(tmp
     repair(path)
     assert check(path) == []
     assert await runs_of(SQLiteSession(path), "s") == {"s": ["r1", "r2"]}
+
+
+async def test_h3_a_fork_from_an_early_run_reads_no_later_segment(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await forked_session(path)
+    change(path, "UPDATE lovia_segments SET meta = '[]' WHERE run_id = 'r3'")  # whoever reads it finds damage
+    for upto in ("r1", "r2"):
+        await store.fork_session("s", upto, upto=upto)
+        await store.confirm_fork(upto)
+        (info,) = [info for info in await store.sessions() if info.session_id == upto]
+        assert (info.segments, info.entries) == (int(upto[1]), len(await store.load(upto)))
+
+
+async def test_h3_a_look_whether_an_id_is_free_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await SQLiteSession(path).fork_session(None, "free", upto=None)
+    assert not exists(path)
+    await SQLiteSession(path).append("s", said(1), run_id="r1")
+    with raw(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # another process writes
+        await SQLiteSession(path, busy_timeout=0.0).fork_session(None, "free", upto=None)
