@@ -32,7 +32,10 @@ _PAUSE = 0.02
 
 
 class FileCheckpointer:
-    """A `Checkpointer`, `RunIndex`, `History`, `KeptHistories` and `Fork` in one ``.lovia`` folder (R11)."""
+    """A `Checkpointer`, `RunIndex`, `History`, `KeptHistories`, `RunLog`, `StepEntries` and `Fork` (R11).
+
+    All in one ``.lovia`` folder.
+    """
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)

@@ -29,7 +29,7 @@ _PAUSE = 0.02
 
 class SQLiteCheckpointer:
     """A `Checkpointer` in one SQLite file, which other stores may share. Its runs can be listed, with their history,
-    and forked.
+    forked, and exported and imported as whole logs (`RunLog`).
 
     ``wal=True`` turns the file to WAL mode: one flush a save in place of several, and readers never wait. Another
     process's lock is waited for ``busy_timeout`` seconds. For one machine (R11): the leases are locks in the
