@@ -172,11 +172,10 @@ def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
 
 def base_parts(base: dict[str, Any] | None) -> list[dict[str, Any]]:
     """The sessions that a forked one begins with, oldest first: each with its id, epoch and number of segments."""
-    parts: list[dict[str, Any]] = []
-    while base:
-        parts.insert(0, base)
-        base = base.get("before")
-    return parts
+    if not base:
+        return []
+    before = base.get("before") or []
+    return [*(before if isinstance(before, list) else base_parts(before)), base]  # an earlier version nested them
 
 
 def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:

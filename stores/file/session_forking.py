@@ -76,11 +76,15 @@ def _base(root: Root, session_id: str, upto: str) -> dict[str, Any]:
 
 
 def _part(log: Log, place: Place) -> dict[str, Any]:
-    """The session that holds the segment, and what stands before it."""
-    for part in base_parts(log.fields.get("base")):
+    """The session that holds the segment, and those with what stands before it: a flat list, however many."""
+    parts = [{name: part[name] for name in _PART} for part in base_parts(log.fields.get("base"))]
+    for n, part in enumerate(parts):
         if place.folder.endswith("/" + name_of(part["session"])):
-            return part
-    return {"session": log.session_id, "epoch": log.fields["epoch"], "before": log.fields.get("base")}
+            return part | {"before": parts[:n]}
+    return {"session": log.session_id, "epoch": log.fields["epoch"], "before": parts}
+
+
+_PART = ("session", "epoch", "count")
 
 
 def confirm(root: Root, session_id: str) -> None:

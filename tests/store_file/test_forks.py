@@ -387,6 +387,29 @@ def outputs(path: Path, session_id: str) -> list[bool]:
     return [len(entry.output) == 999 for entry in found if isinstance(entry, ToolResultEntry)]
 
 
+async def test_h3_a_fork_names_all_it_begins_with_in_one_list_however_long_the_chain(path: Path) -> None:
+    """An earlier version nested them, which ended where JSON may be nested no deeper: it is read, and forked, too."""
+    store = FileStore(path).session
+    for n in range(5):
+        if n:
+            await forked(store, f"f{n - 1}", f"f{n}", f"r{n - 1}")
+        await store.append(f"f{n}", [say(f"{n}")], run_id=f"r{n}")
+    last = only(path, "sessions/f4.*/session.json")
+    base = read(last)["base"]
+    assert [part["session"] for part in base["before"]] == ["f0", "f1", "f2"]
+    assert not any("before" in part for part in base["before"])
+    nested = None
+    for part in (*base["before"], base):
+        nested = part | {"before": nested}
+    rewrite(last, base=nested)
+    await forked(store, "f4", "g", "r4")
+    await forked(store, "f4", "h", "r1")
+    assert read(only(path, "sessions/h.*/session.json"))["base"]["before"] == base["before"][:1]
+    runs = {name: [segment.run_id for segment in await store.segments(name)] for name in ("f4", "g", "h")}
+    assert runs == {"f4": (every := ["r0", "r1", "r2", "r3", "r4"]), "g": every, "h": every[:2]}
+    assert check(path) == []
+
+
 class Killed(BaseException):
     """No error, so nobody handles it."""
 
