@@ -80,21 +80,23 @@ def check_writable(location: StoreLocation) -> None:
         raise StoreWriteError(f"the store cannot be written: {path} is read-only", where=str(location), hint=hint)
 
 
-async def check_model(model: Model) -> None:
+async def check_model(model: Model) -> list[str]:
     """Raise what would keep the model from being asked at all, such as a missing key. Asks nobody.
 
-    Of several that stand in for each other one is enough.
+    Of several that stand in for each other one is enough; what keeps the others from being asked is returned.
     """
-    error: LoviaError | None = None
-    for one in getattr(model, "models", None) or (model,):
+    from lovia_cli.models.faults import all_refused
+
+    candidates = getattr(model, "models", None) or (model,)
+    errors: dict[str, LoviaError] = {}
+    for one in candidates:
         try:
             await one.check() if hasattr(one, "check") else None
-        except LoviaError as found:
-            error = error or found
-        else:
-            return
-    if error is not None:
-        raise error
+        except LoviaError as error:
+            errors[one.id] = error
+    if len(errors) == len({one.id for one in candidates}):
+        raise all_refused([*errors.values()]) or next(iter(errors.values()))
+    return [f"{name} cannot be asked: {error.message}" for name, error in errors.items()]
 
 
 def make_store(location: StoreLocation) -> None:

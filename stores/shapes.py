@@ -89,7 +89,7 @@ _ENTRIES: dict[str, dict[str, Test]] = {
 HEAD: dict[str, Test] = {
     **dict.fromkeys(("agent",), _text),
     "status": _one_of(*Status),
-    **dict.fromkeys(("session_id", "history_upto", "finish_reason", "pending_handoff"), _maybe(_text)),
+    **dict.fromkeys(("session_id", "history_upto", "finish_reason", "model", "pending_handoff"), _maybe(_text)),
     **dict.fromkeys(("started_at", "updated_at", "cost_usd"), _maybe(_number)),
     **dict.fromkeys(("steps", "save", "cost_unknown", "tool_calls"), _whole),
     **dict.fromkeys(("last_input_tokens", "history_limit"), _maybe(_whole)),

@@ -111,13 +111,15 @@ class ReasoningDelta(EventLine):
 
 
 class ModelRetry(EventLine):
-    """The model did not answer and is asked again; the pieces of text since `ModelStarted` are void."""
+    """The model did not answer: it, or a fallback, is asked again; the pieces of text since `ModelStarted` are void."""
 
     type: Literal["model.retry"]
     step: int
     attempt: int
     wait: float
     """Seconds."""
+    fallback: str | None
+    """The model that is asked next, when it is not the same again."""
     message: str
 
 

@@ -113,8 +113,9 @@ class Loop:
         )
 
     async def _respond(self, request: ModelRequest, step: int) -> ModelResponse:
-        def retried(attempt: int, wait: float, error: Exception) -> None:
-            self._emit("model.retry", step=step, attempt=attempt, wait=round(wait, 3), message=str(error))
+        def retried(attempt: int, wait: float, error: Exception, other: str | None) -> None:
+            wait = round(wait, 3)
+            self._emit("model.retry", step=step, attempt=attempt, wait=wait, fallback=other, message=str(error))
 
         response: ModelResponse | None = None
         async for delta in with_retries(self._agent.model, request, on_retry=retried):
@@ -148,6 +149,7 @@ class Loop:
             responses={**head.responses, self._agent.name: head.responses.get(self._agent.name, 0) + 1},
             last_input_tokens=usage.input_tokens,
             finish_reason=response.finish_reason,
+            model=response.model or self._agent.model.id,
         )
         self._emit(
             "model.finished",

@@ -8,7 +8,10 @@ from stores.records import RunSnapshot, Usage
 
 
 def result_of(run: RunSnapshot, history: list[Entry], model: str) -> RunResult:
-    """The result as the stored run tells it; ``history`` is what stood before it in the session."""
+    """The result as the stored run tells it; ``history`` is what stood before it in the session.
+
+    Its model is the one that answered last, or ``model`` when none has.
+    """
     head = run.head
     return RunResult(
         run_id=run.run_id,
@@ -23,7 +26,7 @@ def result_of(run: RunSnapshot, history: list[Entry], model: str) -> RunResult:
         tool_calls=head.tool_calls,
         finish_reason=head.finish_reason,
         final_agent=head.agent,
-        model=model,
+        model=head.model or model,
         approvals=head.approvals,
         stop=head.stop,
         snapshot=run,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +123,19 @@ class Faults:
             text = text.replace(self.secret, "[key]")
         text = _UNSEEN.sub(" ", text).strip()
         return text if len(text) <= MAX_SAID else text[:MAX_SAID] + "..."
+
+
+def all_refused(errors: Sequence[Exception]) -> CredentialsError | None:
+    """One error that names every key that is missing or was refused, when that is all there is."""
+    refused = [error for error in errors if isinstance(error, CredentialsError)]
+    if not refused or len(refused) < len(errors):
+        return None
+    messages, hints = (
+        dict.fromkeys(texts) for texts in zip(*((e.message, e.hint or "") for e in refused), strict=True)
+    )
+    return CredentialsError(
+        "; ".join(messages), status=refused[0].status, hint="; or ".join(filter(None, hints)) or None
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

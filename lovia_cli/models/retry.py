@@ -16,11 +16,12 @@ from typing import Protocol, runtime_checkable
 
 from lovia_cli.errors import ProviderError
 from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse
-from lovia_cli.models.faults import Faults
+from lovia_cli.models.faults import Faults, all_refused
 from lovia_cli.models.wire import BadAnswer, check_answer
 
-OnRetry = Callable[[int, float, Exception], object]
-"""Told of each failed attempt that is followed by another: its number from 1, the seconds until the next, why.
+OnRetry = Callable[[int, float, Exception, str | None], object]
+"""Told of each failed attempt that is followed by another: its number from 1, the seconds until the next, why, and the
+id of the model that is asked next, when that is another one.
 
 What the attempt had yielded is void from then on.
 """
@@ -56,6 +57,20 @@ class RetryPolicy:
             return error.retry_after if error.retry_after <= self.max_wait else None
         return min(self.max_wait, self.first_wait * 2.0 ** min(attempt - 1, 30)) * (0.5 + jitter / 2)
 
+    def given_up(self, error: ProviderError) -> ProviderError:
+        """The error that is the answer; it says so when the provider asked for a longer wait than is kept."""
+        asked = error.retry_after
+        if not error.retryable or asked is None or asked <= self.max_wait:
+            return error
+        return ProviderError(
+            f"{error.message} (it asks to wait {asked:.0f} s, longer than the {self.max_wait:g} s that are kept)",
+            retryable=True,
+            status=error.status,
+            retry_after=asked,
+            where=error.where,
+            hint=f"resume the run in {asked:.0f} s",
+        )
+
 
 async def with_retries(
     model: Model,
@@ -87,12 +102,15 @@ async def with_retries(
         except ProviderError as error:
             failure = error
         wait = policy.wait(tries, failure, jitter())
+        other: str | None = None
         if wait is None or clock() + wait >= end:
+            failure = policy.given_up(failure)
             failures.append(failure)
             models.popleft()
             wait = tries = 0
+            other = models[0].id if models else None
         if on_retry and models:
-            on_retry(attempt, wait, failure)
+            on_retry(attempt, wait, failure, other)
         await sleep(wait)
     raise _verdict(failures)
 
@@ -130,4 +148,4 @@ def _checked(response: ModelResponse, model: Model) -> ModelResponse:
 def _verdict(failures: Sequence[ProviderError]) -> ProviderError:
     """Which error a chain's failures come to: one that may pass leaves the run resumable (R3)."""
     passing = [failure for failure in failures if failure.retryable]
-    return passing[-1] if passing else failures[0]
+    return passing[-1] if passing else all_refused(failures) or failures[0]

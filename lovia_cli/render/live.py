@@ -81,8 +81,7 @@ class Live:
         elif self._tools and result is not None:
             self._line(summary(result, answer.next, self._paint, self._err.columns))
         if answer.go_on:
-            if not self._quiet:
-                self._line(f"  {safe(problem.hint, lines=False) if problem and problem.hint else 'go on with:'}")
+            self._line(f"  {safe(problem.hint, lines=False) if problem and problem.hint else 'go on with:'}")
             self._line(answer.go_on)
         self._told.clear()
 
@@ -155,7 +154,9 @@ class Live:
     def _on_model_retry(self, data: dict[str, Any]) -> None:
         if not self._quiet:
             message = safe(str(data.get("message")), lines=False)
-            self._line(f"the model is asked again in {data.get('wait'):g} s: {message}")
+            other = data.get("fallback")
+            again = f"the model is asked again in {data.get('wait'):g} s"
+            self._line(f"{f'asking the fallback {safe(str(other), lines=False)}' if other else again}: {message}")
 
     def _on_model_finished(self, data: dict[str, Any]) -> None:
         del data

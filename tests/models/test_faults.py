@@ -187,7 +187,7 @@ async def test_retries_go_through_every_kind_of_fault_to_the_answer(faulty: Star
         talk.model,
         talk.request(),
         policy=RetryPolicy(retries=6),
-        on_retry=lambda attempt, wait, error: told.append(str(error)),
+        on_retry=lambda attempt, wait, error, other: told.append(str(error)),
         sleep=no_wait,
     )
     responses = [delta async for delta in answer if isinstance(delta, ModelResponse)]

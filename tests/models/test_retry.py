@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lovia_cli.errors import ProviderError
+from lovia_cli.errors import CredentialsError, ProviderError
 from lovia_cli.models.base import Delta, ModelRequest, ModelResponse, TextDelta
 from lovia_cli.models.fallback import FallbackModel
 from lovia_cli.models.retry import RetryPolicy, with_retries
@@ -20,12 +20,14 @@ class Retries:
     def __init__(self) -> None:
         self.waits: list[float] = []
         self.told: list[tuple[int, float, str]] = []
+        self.others: list[str | None] = []
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
-    def on_retry(self, attempt: int, wait: float, error: Exception) -> None:
+    def on_retry(self, attempt: int, wait: float, error: Exception, other: str | None) -> None:
         self.told.append((attempt, wait, str(error)))
+        self.others.append(other)
 
     async def ask(self, model: object, policy: RetryPolicy | None = None) -> list[str]:
         request = ModelRequest(run_id="r", agent="a", number=1, system=None, entries=[])
@@ -89,8 +91,9 @@ async def test_retry_after_is_kept_as_the_provider_asked() -> None:
 
 async def test_a_retry_after_longer_than_the_bound_is_not_waited_for() -> None:
     retries, model = Retries(), Failing(passing(after=61.0))
-    with pytest.raises(ProviderError, match="down"):
+    with pytest.raises(ProviderError, match=r"^down \(it asks to wait 61 s, longer than the 60 s") as caught:
         await retries.ask(model)
+    assert (caught.value.retryable, caught.value.hint) == (True, "resume the run in 61 s")
     assert (model.asked, retries.told) == (1, [])
 
 
@@ -131,6 +134,7 @@ async def test_a_fallback_is_asked_after_the_retries_of_the_one_before() -> None
     assert await retries.ask(chain, RetryPolicy(retries=1)) == ["<two>"]
     assert (first.asked, second.asked) == (2, 1)
     assert [wait for _, wait, _ in retries.told] == [0.5, 0.0]
+    assert retries.others == [None, "two"]
 
 
 async def test_a_fallback_is_not_asked_when_the_first_answers() -> None:
@@ -144,6 +148,13 @@ async def test_r3_a_chain_that_failed_is_resumable_when_one_failure_may_pass() -
     with pytest.raises(ProviderError, match="busy") as caught:
         await Retries().ask(FallbackModel(models), RetryPolicy(retries=0))
     assert caught.value.retryable
+
+
+async def test_of_keys_that_are_all_missing_each_is_named() -> None:
+    models = [Failing(CredentialsError(f"no key {id}", hint=f"set {id}"), id=id) for id in ("one", "two")]
+    with pytest.raises(CredentialsError, match=r"^no key one; no key two$") as caught:
+        await Retries().ask(FallbackModel(models))
+    assert caught.value.hint == "set one; or set two"
 
 
 async def test_a_fallback_asked_directly_asks_each_once() -> None:
