@@ -19,6 +19,7 @@ from stores.entries import (
     entry_to_json,
 )
 from stores.errors import ConflictError
+from stores.exchange import RunRecord
 from stores.records import RunSnapshot, SaveInfo
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -27,10 +28,14 @@ _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 def script_of(run: RunSnapshot, saves: Sequence[SaveInfo] = ()) -> dict[str, JSON]:
     """The script that gives the run's responses again: the same entries, ids and blocks of unknown kinds included.
 
-    What each response used and why it ended is in ``saves``, the run's history; without them it is unknown.
+    What each response used and why it ended is in ``saves``, the run's history; without them it is unknown. A fork
+    with another transcript has steps without any response: they are those of its source, and no turns.
     """
-    told = {save.step: save.info for save in saves if save.event == "response"}
-    turns = [_turn(_said(run.entries, step), step, told.get(step, {})) for step in range(1, run.head.steps + 1)]
+    told = _told(run, saves)
+    steps = range(1, run.head.steps + 1)
+    said = {step: _said(run.entries, step) for step in steps}
+    answered = [step for step in steps if said[step] or step in told or run.head.parent is None]
+    turns = [_turn(said[step] or [AssistantTextEntry(text="")], step, told.get(step, {})) for step in answered]
     if not turns:
         raise ConflictError(f"run {run.run_id!r} has no response yet, so there is nothing to play")
     return {"turns": turns}
@@ -49,7 +54,23 @@ def _said(entries: Sequence[Entry], step: int) -> list[Entry]:
         if entry.step != step or isinstance(entry, InputEntry | ToolResultEntry):
             continue
         said.append(replace(entry, step=0, position=0) if isinstance(entry, ToolCallEntry) else replace(entry, step=0))
-    return said or [AssistantTextEntry(text="")]
+    return said
+
+
+def _told(run: RunSnapshot, saves: Sequence[SaveInfo]) -> dict[int, dict[str, Any]]:
+    """What is known of each response that stands in the transcript, by its step.
+
+    Where a fork has rewritten the transcript, that is known of the entries which it has kept, and of none behind them.
+    """
+    keeps = {save.number: save.keep for save in run.saves} if isinstance(run, RunRecord) else {}
+    told: dict[int, SaveInfo] = {}
+    for save in sorted(saves, key=lambda one: one.number):
+        if save.event == "response":
+            told[save.step] = save
+        elif save.event == "forked" and "messages" in save.info.get("patched", ()):
+            keep = keeps.get(save.number, 0)
+            told = {step: one for step, one in told.items() if keep is None or one.entries <= keep}
+    return {step: save.info for step, save in told.items()}
 
 
 def _turn(said: list[Entry], step: int, told: dict[str, Any]) -> dict[str, JSON]:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from lovia_cli.agent import Agent
+from lovia_cli.engine.patching import Patch
 from lovia_cli.engine.runner import CheckpointOptions, Runner
+from lovia_cli.engine.transfer import export_run
 from lovia_cli.errors import AgentFileError, ConflictError
 from lovia_cli.models.base import Delta, ModelRequest, ModelResponse
 from lovia_cli.models.recorded import given_later, script_of
@@ -103,6 +105,28 @@ async def test_what_a_turn_has_words_for_reads_as_people_write_it() -> None:
     store = InMemoryCheckpointer()
     run = await played(ScriptedModel(turns), store)
     assert script_of(run, await store.history("r1")) == {"turns": turns}
+
+
+async def test_h2_a_fork_with_another_transcript_is_scripted_with_the_responses_that_it_has() -> None:
+    """Not with those of its source, whose steps it counts on from; an answer it has kept keeps what is known of it."""
+    store = InMemoryCheckpointer()
+    call = {"id": "c", "name": "work", "arguments": {"x": "a"}}
+    turn = {"tool_calls": [call], "usage": {"output_tokens": 2}, "finish_reason": "odd"}
+    run = await played(ScriptedModel([turn, {"text": "old", "usage": {"output_tokens": 7}}]), store)
+    for new_id, messages, before in (
+        ("cut", [InputEntry(text="go")], []),
+        ("new", [InputEntry(text="go"), AssistantTextEntry(text="hm"), InputEntry(text="so")], [{"text": "hm"}]),
+        ("kept", [*run.entries[:3], InputEntry(text="so")], [turn]),
+    ):
+        step = 1 if new_id == "kept" else 2
+        await Runner.fork("r1", from_step=step, new_id=new_id, patch=Patch(messages=messages), checkpointer=store)
+        end = {"text": "end", "usage": {"output_tokens": 3}}
+        bot = Agent(
+            name="bot", model=ScriptedModel(["no", "no", end] if step == 2 else ["no", end]), tools=[FakeTool()]
+        )
+        await Runner.resume(bot, new_id, checkpointer=store)
+        fork = await export_run(new_id, checkpointer=store)
+        assert script_of(fork, await store.history(new_id)) == {"turns": [*before, end]}, new_id
 
 
 def test_what_a_script_cannot_play_is_said() -> None:
