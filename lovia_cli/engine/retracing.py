@@ -183,7 +183,7 @@ class _Retracing:
         if refusal is not None:
             part: Part = "tools" if call.name not in self._tools else "arguments"
             as_then = refused_then and (part == "tools" or _begins_alike(result, refusal))
-            return None if as_then else (part, f"would be refused: {refusal.splitlines()[0]}")
+            return None if as_then else (part, f"would be refused: {_in_a_line(refusal)}")
         if result is not None and not refused_then:
             return None
         if self._without_result is None:
@@ -253,7 +253,7 @@ class _Retracing:
             return
         output = self._output(head.steps)
         if isinstance(output, InvalidOutputError):
-            yield _output(head.steps, output.message.splitlines()[0])
+            yield _output(head.steps, _in_a_line(output.message))
         elif output != head.output:
             yield _output(head.steps, "the output made of the answer is another")
 
@@ -275,6 +275,12 @@ def _begins_alike(result: ToolResultEntry | None, refusal: str) -> bool:
     """True when the recorded refusal is this one, as far as a trim has left it."""
     kept = (result.trimmed or {}).get("kept") if result else None
     return result is not None and result.output[:kept] == refusal[:kept]
+
+
+def _in_a_line(message: str) -> str:
+    """A message with a reason on each of its lines, as one line."""
+    first, *reasons = message.splitlines() or [""]
+    return " ".join([first, "; ".join(reason.strip().removeprefix("- ") for reason in reasons)]).rstrip()
 
 
 def _limit(step: int, name: str, message: str) -> Difference:

@@ -146,7 +146,9 @@ async def test_h5_a_call_of_a_removed_tool_and_arguments_refused_now() -> None:
     ]
     found = await retraced(store, agent(TURNS, Strict("c")))
     assert told(found) == [(2, 2, 1, "arguments", "work")]
-    assert found.differences[0].message == "call 2.1 work: would be refused: the arguments of work do not fit:"
+    assert (
+        found.differences[0].message == "call 2.1 work: would be refused: the arguments of work do not fit: x: not 'c'"
+    )
     assert found.without_result is None
 
 
