@@ -153,7 +153,14 @@ def load_agent(
     instead = ModelSpec.parse(model) if model is not None else None
     spec = load_agent_file(path)
     environ = {**dict.fromkeys(spec.environment_names(), ""), **os.environ} if is_offline else None
-    return build_agent(spec, models=model_factories(), model=instead, variables=variables or {}, environ=environ)
+    return build_agent(
+        spec,
+        models=model_factories(),
+        model=instead,
+        variables=variables or {},
+        environ=environ,
+        is_offline=is_offline,
+    )
 
 
 def check_agent(path: Path) -> None:

@@ -80,7 +80,8 @@ class RunHead:
     ``stop`` is why an interrupted run stopped: ``{"reason": "signal", "signal": 15}``, or a
     ``"limit"``, ``"timeout"``, ``"cancel"``, ``"provider"`` or ``"save"``. ``model`` is the one that answered
     last, ``responses`` counts the responses by agent name. ``cost_usd`` is what the responses cost whose price is
-    known, ``cost_unknown`` the number of the others. ``stopped_calls`` and ``started_calls`` name calls as ``"STEP.POSITION"``.
+    known, ``cost_unknown`` the number of the others. ``stopped_calls`` and ``started_calls`` name calls as
+    ``"STEP.POSITION"``.
     ``queued_input`` holds accepted inputs that the transcript has not got yet, as entry JSON.
     ``parent`` is where a fork comes from: ``{"run_id", "save", "step"}``. Of a run with a ``history_limit`` only the
     newest so many saves are history (H1); None is all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.agent import Agent, Limits
@@ -27,12 +28,14 @@ def build_agent(
     model: ModelSpec | None = None,
     variables: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    is_offline: bool = False,
 ) -> Agent:
     """The agent of a file. Imports its tools' modules; asks no model.
 
     ``models`` maps providers to what builds their models. ``model`` takes the place of the file's. ``variables``
     are checked when given; the agent's instructions are rendered with those of the run. ``environ`` is where
-    ``${env.NAME}`` is looked up, the process's own if not given. Raises `AgentFileError` with all problems.
+    ``${env.NAME}`` is looked up, the process's own if not given. With ``is_offline`` no model is going to be asked, and
+    none needs a price. Raises `AgentFileError` with all problems.
     """
     environ = os.environ if environ is None else environ
     problems: list[Problem] = []
@@ -42,6 +45,8 @@ def build_agent(
         except AgentFileError as error:
             problems += error.problems
     built = _model(spec, model, models, problems)
+    if built is not None and spec.file.limits.max_cost_usd is not None and not is_offline:
+        _check_prices(spec, built, problems)
     tools = _tools(spec, environ, problems)
     if problems or built is None:
         raise AgentFileError.of(problems)
@@ -103,6 +108,17 @@ def _one_model(
         return None
 
 
+def _check_prices(spec: AgentSpec, built: Model, problems: list[Problem]) -> None:
+    """A cost limit of the file that cannot be kept is a problem of the file."""
+    from lovia_cli.models.prices import price_of
+
+    for model in getattr(built, "models", (built,)):
+        if price_of(model.id) is None:
+            message = f"max_cost_usd is set, and the price of {model.id} is not known"
+            hint = "limit tokens instead: max_total_tokens; or take a model with a listed price"
+            problems.append(spec.document.problem(["limits", "max_cost_usd"], message, hint=hint))
+
+
 def _tools(spec: AgentSpec, environ: Mapping[str, str], problems: list[Problem]) -> list[Tool]:
     """The tools in the file's order; two of one name are a problem of the second."""
     tools: list[Tool] = []
@@ -146,7 +162,15 @@ def _shell_tool(
 ) -> Tool:
     from lovia_cli.tools.shell import ShellTool
 
-    env = {name: _expanded(spec, value, [*place, "env", name], environ) for name, value in entry.env.items()}
+    env: dict[str, str] = {}
+    problems: list[Problem] = []
+    for name, value in entry.env.items():
+        try:
+            env[name] = _expanded(spec, value, [*place, "env", name], environ)
+        except AgentFileError as error:
+            problems += error.problems
+    if problems:
+        raise AgentFileError.of(problems)
     return ShellTool(
         name=entry.name,
         description=entry.description,
@@ -165,11 +189,15 @@ def _expanded(spec: AgentSpec, value: str, place: Sequence[str | int], environ: 
     """The value with each ``${env.NAME}`` replaced, once."""
     from lovia_cli.agentfile.values import PLACEHOLDER
 
-    for name in environment_names(value):
-        if name not in environ:
-            message = f"the environment variable {name} is not set"
-            raise spec.document.error(place, message, hint=f"set it: export {name}=...")
+    unset = [name for name in dict.fromkeys(environment_names(value)) if name not in environ]
+    if unset:
+        raise AgentFileError.of([_unset(spec, name, place) for name in unset])
     return PLACEHOLDER.sub(lambda match: environ[match[1].removeprefix("env.")], value)
+
+
+def _unset(spec: AgentSpec, name: str, place: Sequence[str | int]) -> Problem:
+    message = f"the environment variable {name} is not set"
+    return replace(spec.document.problem(place, message, hint=f"set it: export {name}=..."), is_given=True)
 
 
 def _placed(error: AgentFileError, spec: AgentSpec, place: Sequence[str | int]) -> Sequence[Problem]:

@@ -11,7 +11,7 @@ from lovia_cli.errors import AgentFileError, InvalidOutputError
 from lovia_cli.models.fallback import FallbackModel
 from lovia_cli.models.openai import OpenAIModel
 from lovia_cli.models.spec import ModelSpec
-from lovia_cli.wiring import model_factories
+from lovia_cli.wiring import check_agent, model_factories
 
 LOCAL = "providers:\n  local: {type: openai, base_url: 'http://127.0.0.1:9/v1', api_key_env: LOCAL_KEY}\n"
 CITY = "{type: object, properties: {city: {type: string}}, required: [city]}"
@@ -56,6 +56,18 @@ def test_an_unknown_fallback_is_an_error_with_its_place(tmp_path: Path) -> None:
         build(tmp_path, "model: openai:gpt-5\nfallback:\n  - opnai:b\n")
     [problem] = caught.value.problems
     assert str(problem) == (f"{tmp_path}/agent.yaml:4:5: unknown model provider 'opnai' (did you mean 'openai'?)")
+
+
+def test_a_cost_limit_of_the_file_needs_a_price_for_each_model(tmp_path: Path) -> None:
+    limited = "model: anthropic:claude-haiku-4-5\nfallback: [local:b]\nlimits: {max_cost_usd: 1}\n" + LOCAL
+    with pytest.raises(AgentFileError) as caught:
+        build(tmp_path, limited)
+    assert caught.value.where == f"{tmp_path}/agent.yaml:4:24"
+    assert caught.value.message == "max_cost_usd is set, and the price of local:b is not known"
+    with pytest.raises(AgentFileError, match="the price of local:b"):
+        check_agent(tmp_path / "agent.yaml")  # lovia validate
+    offline = build_agent(load_agent_file(tmp_path / "agent.yaml"), models=model_factories(), is_offline=True)
+    assert offline.limits.max_cost_usd == 1
 
 
 def test_an_output_schema_that_is_none_is_an_error(tmp_path: Path) -> None:
