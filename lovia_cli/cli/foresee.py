@@ -45,7 +45,7 @@ async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path | None,
     call.run_id, call.session_id = found.run_id, found.session_id
     check_writable(stores.location)
     if found.case != "replay":
-        found.warnings += await check_model(agent.model)
+        found.warnings.extend(await check_model(agent.model))
     trial = _Trial(job, agent, agent_file, stores, found, talk)
     return await _stopped(trial) if found.limit else _told(trial)
 
