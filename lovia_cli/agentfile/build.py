@@ -44,9 +44,7 @@ def build_agent(
             spec.instructions.resolve(variables)
         except AgentFileError as error:
             problems += error.problems
-    built = _model(spec, model, models, problems)
-    if built is not None and spec.file.limits.max_cost_usd is not None and not is_offline:
-        _check_prices(spec, built, problems)
+    built = _model(spec, model, models, problems, is_offline=is_offline)
     tools = _tools(spec, environ, problems)
     if problems or built is None:
         raise AgentFileError.of(problems)
@@ -67,7 +65,12 @@ def build_agent(
 
 
 def _model(
-    spec: AgentSpec, instead: ModelSpec | None, models: Mapping[str, ModelFactory], problems: list[Problem]
+    spec: AgentSpec,
+    instead: ModelSpec | None,
+    models: Mapping[str, ModelFactory],
+    problems: list[Problem],
+    *,
+    is_offline: bool = False,
 ) -> Model | None:
     """The model to ask, with those that stand in for it; ``instead`` takes the place of the file's first."""
     own = provider_factories(spec.providers)
@@ -78,6 +81,8 @@ def _model(
     made = [model for model in built if model is not None]
     if len(made) < len(built):
         return None
+    if spec.file.limits.max_cost_usd is not None and not is_offline:
+        _check_prices(spec, made, problems)
     if len(made) == 1:
         return made[0]
     from lovia_cli.models.fallback import FallbackModel
@@ -108,11 +113,11 @@ def _one_model(
         return None
 
 
-def _check_prices(spec: AgentSpec, built: Model, problems: list[Problem]) -> None:
+def _check_prices(spec: AgentSpec, models: Sequence[Model], problems: list[Problem]) -> None:
     """A cost limit of the file that cannot be kept is a problem of the file."""
     from lovia_cli.models.prices import price_of
 
-    for model in getattr(built, "models", (built,)):
+    for model in models:
         if price_of(model.id) is None:
             message = f"max_cost_usd is set, and the price of {model.id} is not known"
             hint = "limit tokens instead: max_total_tokens; or take a model with a listed price"
