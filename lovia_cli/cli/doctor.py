@@ -33,17 +33,18 @@ def doctor(
             f"there is no store at {store}", hint="name another with --store; the first run makes one"
         )
     found = check_store(store, repair=repair)
-    mended = [finding for finding in found if repair and finding.repairable]
-    well = all(finding in mended or finding.is_leftover for finding in found)
+    handled = [finding for finding in found if repair and finding.repairable]
+    mended = [finding for finding in handled if not finding.is_lost]
+    well = all(finding in handled or finding.is_leftover for finding in found)
     return Checked(
-        summary=_summary(str(store), len(found), len(mended), repair),
+        summary=_summary(str(store), len(found), len(mended), len(handled) - len(mended), repair),
         findings=[
             {
                 "where": finding.file,
                 "message": finding.what,
                 "repairable": finding.repairable,
                 "leftover": finding.is_leftover,
-                "done": "repaired" if finding in mended else None,
+                "done": ("moved aside" if finding.is_lost else "repaired") if finding in handled else None,
             }
             for finding in found
         ],
@@ -55,9 +56,10 @@ def doctor(
 COMMAND = doctor
 
 
-def _summary(store: str, found: int, mended: int, repair: bool) -> str:
+def _summary(store: str, found: int, mended: int, lost: int, repair: bool) -> str:
     if not found:
         return f"nothing is wrong in {store}"
     if not repair:
         return f"{found} found; mend with: lovia doctor --repair"
-    return f"{found} found, {mended} repaired, {found - mended} left as they are"
+    aside = f", {lost} moved aside" if lost else ""
+    return f"{found} found, {mended} repaired{aside}, {found - mended - lost} left as they are"

@@ -18,10 +18,10 @@ from stores.findings import Finding
 from stores.sqlite import check_results, check_run, check_session
 from stores.sqlite.database import Database
 from stores.sqlite.locks import RunLock
-from stores.sqlite.quarantine import QUARANTINE, Problem
+from stores.sqlite.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
-from stores.sqlite.salvage import can_salvage, salvage
+from stores.sqlite.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.schema import Part, bring_up
 from stores.sqlite.segments import SESSIONS
 
@@ -51,45 +51,67 @@ def repair(path: str | Path) -> list[Finding]:
     """
     database = Database(path)
     findings: list[Finding] = []
+    before = damaged_copies(database.path)
     for _ in range(ROUNDS):
-        problems = list(_problems(database))
+        kept = damaged_copies(database.path) - before
+        problems = list(_problems(database, aside=min(kept, default=ASIDE)))
         mended = [problem for problem in problems if problem.mend]
-        for problem in mended:
-            findings.append(_mended(database, problem))
-        if not any(finding.repairable for finding in findings[len(findings) - len(mended) :]):
+        new = _mended(database, mended)
+        findings += new
+        if not any(finding.repairable for finding in new):
             return findings + [problem.finding(database.where) for problem in problems if not problem.mend]
     return findings
 
 
-def _mended(database: Database, problem: Problem) -> Finding:
-    """The problem as a finding, after it was mended, unless its run is being executed."""
+def _mended(database: Database, problems: list[Problem]) -> list[Finding]:
+    """The problems as findings, after each was mended. What is mended once says the same of all its problems."""
+    done: dict[object, str | None] = {}
+    findings = []
+    for problem in problems:
+        if done.get(problem.mend) is None:
+            finding, done[problem.mend] = _mended_one(database, problem)
+        else:
+            finding = problem.finding(database.where, done[problem.mend])
+        findings.append(finding)
+    return findings
+
+
+def _mended_one(database: Database, problem: Problem) -> tuple[Finding, str | None]:
+    """The problem as a finding, after it was mended, unless its run is being executed; and what was done."""
     lock = RunLock(database, problem.run_id) if problem.run_id else None
-    finding = problem.finding(database.where)
     try:
         if lock and not lock.try_take():
-            return Finding(finding.file, f"{finding.what}; left alone: the run is in use", False)
-        if problem.mend:
-            problem.mend()
+            return Finding(database.where, f"{problem.what}; left alone: the run is in use", False), None
+        done = problem.mend() if problem.mend else None
     except (RunLockedError, StoreBusyError) as error:
-        return Finding(finding.file, f"{finding.what}; left alone: {error.message}", False)
+        return Finding(database.where, f"{problem.what}; left alone: {error.message}", False), None
     finally:
         if lock:
             lock.release()
-    return finding
+    return problem.finding(database.where, done), done
 
 
-def _problems(database: Database) -> Iterator[Problem]:
-    """What is wrong, the file first: nothing can be told of rows while the pages are damaged."""
+def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
+    """What is wrong, the file first: nothing can be told of rows while the pages are damaged.
+
+    ``aside`` is where what is lost from a record remains.
+    """
     try:
         of_file = list(_problems_of_file(database))
         yield from of_file
         if not of_file:
-            yield from _problems_of(database, RUNS, _problems_of_runs)
-            yield from _problems_of(database, SESSIONS, _problems_of_sessions)
+            yield from _problems_of(database, RUNS, partial(_problems_of_runs, aside=aside))
+            yield from _problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside))
             yield from _problems_of(database, RESULTS, _problems_of_results)
     except StoreDamagedError as error:
-        mend = partial(salvage, database) if can_salvage(database) else None
-        yield Problem(error.message, mend)
+        yield _damaged_file(database, error.message)
+
+
+def _damaged_file(database: Database, what: str) -> Problem:
+    if not can_salvage(database):
+        return Problem(what)
+    outlook = "what can be read can become a new file, and this one stays beside it as FILE.damaged"
+    return Problem(what, partial(salvage, database), outlook=outlook)
 
 
 def _problems_of_file(database: Database) -> Iterator[Problem]:
@@ -100,8 +122,7 @@ def _problems_of_file(database: Database) -> Iterator[Problem]:
     if all(_INDEX.search(line) for line in lines):
         yield from (Problem(line, partial(_reindex, database)) for line in lines)
     else:
-        mend = partial(salvage, database) if can_salvage(database) else None
-        yield Problem("; ".join(line.strip() for line in lines), mend)
+        yield _damaged_file(database, "; ".join(line.strip() for line in lines))
 
 
 def _reindex(database: Database) -> None:
@@ -124,26 +145,26 @@ def _problems_of(
     yield from problems
 
 
-def _problems_of_runs(connection: Connection, database: Database) -> Iterator[Problem]:
+def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
     for what, selected in check_run.stray_rows(connection, where=where):
         yield Problem(what, partial(_in_one, database, RUNS, check_run.set_stray_aside, selected))
     for run_id in check_run.run_ids(connection, where=where):
         found = check_run.examine(connection, run_id, where=where)
-        mend = (
-            partial(_in_one, database, RUNS, partial(check_run.mend, where=where), run_id) if found.can_mend else None
-        )
+        change = partial(check_run.mend, aside=aside, where=where)
+        mend = partial(_in_one, database, RUNS, change, run_id) if found.can_mend else None
         for what in found.problems:
-            yield Problem(what, mend, run_id)
+            yield Problem(what, mend, run_id, found.outlook, found.is_lost)
 
 
-def _problems_of_sessions(connection: Connection, database: Database) -> Iterator[Problem]:
+def _problems_of_sessions(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
     for session_id, segments in check_session.session_ids(connection, where=where).items():
         found = check_session.examine(connection, session_id, segments, where=where)
-        mend = partial(_in_one, database, SESSIONS, partial(check_session.mend, where=where), session_id)
+        change = partial(check_session.mend, aside=aside, where=where)
+        mend = partial(_in_one, database, SESSIONS, change, session_id) if found.can_mend else None
         for what in found.problems:
-            yield Problem(what, mend if found.can_mend else None)
+            yield Problem(what, mend, outlook=found.outlook, is_lost=found.is_lost)
 
 
 def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:
@@ -152,8 +173,8 @@ def _problems_of_results(connection: Connection, database: Database) -> Iterator
         yield Problem(what, partial(_in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))
 
 
-def _in_one(database: Database, part: Part, change: Callable[[Connection, Name], None], name: Name) -> None:
-    """The change to that part, and what it puts into the quarantine, in one transaction."""
+def _in_one(database: Database, part: Part, change: Callable[[Connection, Name], str | None], name: Name) -> str | None:
+    """The change to that part, and what it puts into the quarantine, in one transaction; what it says it has done."""
     with database.writing(QUARANTINE) as connection:
         bring_up(connection, part, where=database.where)
-        change(connection, name)
+        return change(connection, name)

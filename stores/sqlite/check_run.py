@@ -29,7 +29,10 @@ _WITH_LOGS = ("lovia_logs", "lovia_runs")
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them."""
+    """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them.
+
+    ``is_cut``: there are saves that are not whole, or that no whole save leads to.
+    """
 
     run_id: str
     problems: list[str] = field(default_factory=list)
@@ -37,6 +40,32 @@ class Diagnosis:
     restored: RunRow | None = None
     head: dict[str, JSON] = field(default_factory=dict)
     can_mend: bool = True
+    is_cut: bool = False
+
+    @property
+    def is_lost(self) -> bool:
+        return self.can_mend and not (self.restored and self.restored.save)
+
+    @property
+    def outlook(self) -> str:
+        """What mending can do."""
+        if self.is_lost or not self.restored:
+            return f"no save of run {self.run_id!r} can be kept, and its id would start over"
+        if not self.can_mend:
+            return ""
+        return f"saves 1 to {self.restored.save} can be kept" if self.is_cut else "it can be made from the saves"
+
+    def done(self, aside: str) -> str:
+        """What mending has done; what could not be kept is in ``aside``."""
+        if self.is_lost or not self.restored:
+            return (
+                f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
+                "and its id would start over"
+            )
+        if self.is_cut:
+            kept = f"saves 1 to {self.restored.save} of run {self.run_id!r} were kept"
+            return f"{kept}; what was there was moved aside into {aside}"
+        return f"made again from the saves of run {self.run_id!r}"
 
 
 def run_ids(connection: Connection, *, where: str) -> list[str]:
@@ -80,7 +109,7 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     try:
         found.row = read_row(connection, run_id, where=where)
         if found.row is None:
-            found.problems.append(f"the row of run {run_id!r} is missing; it can be made from the saves")
+            found.problems.append(f"the row of run {run_id!r} is missing")
     except StoreDamagedError as error:
         found.problems.append(error.message)
     if found.row is None:
@@ -114,17 +143,14 @@ def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, w
         found.can_mend = False
         return
     except StoreDamagedError as error:
-        found.problems.append(f"{error.message}; {_kept(restored)}")
+        found.problems.append(error.message)
+        found.is_cut = True
     if found.row and not found.problems and (found.row.save, found.row.last) != (restored.save, restored.last):
-        found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}; {_kept(restored)}")
+        found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}")
     if found.row:
         # A run that goes back is no longer what was settled; its session shall see it.
         restored.settled = found.row.settled if restored.last == found.row.last else 0
         restored.status = DELETED if found.row.is_deleted else restored.status
-
-
-def _kept(restored: RunRow) -> str:
-    return f"saves 1 to {restored.save} can be kept" if restored.save else "no save before it can be kept"
 
 
 def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> None:
@@ -136,11 +162,14 @@ def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> No
         found.problems.append(error.message)
 
 
-def mend(connection: Connection, run_id: str, *, where: str) -> None:
-    """Put the run right, in the transaction that is open."""
+def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str | None:
+    """Put the run right, in the transaction that is open, and say what was done.
+
+    What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
+    """
     found = examine(connection, run_id, where=where)
     if not found.problems or not found.can_mend:
-        return
+        return None
     mine: tuple[Any, ...] = (run_id,)
     copy_aside(connection, "lovia_runs", _WHY, "run_id = ?", *mine)
     set_aside(connection, "lovia_lines", _WHY, "run_id = ?", *mine)
@@ -152,7 +181,7 @@ def mend(connection: Connection, run_id: str, *, where: str) -> None:
     if restored is None or not restored.save:
         if restored is not None:
             drop_log(connection, restored.log)
-        return
+        return found.done(aside)
     connection.execute("UPDATE lovia_logs SET upto = min(upto, ?) WHERE log = ?", (restored.save, restored.log))
     connection.execute(
         "INSERT INTO lovia_logs (log, run_id) VALUES (?, ?) ON CONFLICT (log) DO UPDATE SET run_id = excluded.run_id",
@@ -160,3 +189,4 @@ def mend(connection: Connection, run_id: str, *, where: str) -> None:
     )
     restored.insert(connection)
     update_line(connection, run_id, found.head, where=where)
+    return found.done(aside)

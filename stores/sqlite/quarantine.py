@@ -27,20 +27,28 @@ QUARANTINE = Part(
 """``row`` is the damaged row as a JSON object; text that is not UTF-8 any more stands in it as ``{"hex": ...}``."""
 
 
+ASIDE = "the table lovia_quarantine"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is the matter, and how it is mended: None where nothing can, or need, be done.
 
-    ``mend`` looks again and does what is needed then, in one transaction. ``run_id`` is the run whose lock it needs.
+    ``mend`` looks again, does what is needed then, in one transaction, and says what it has done; ``outlook`` is what
+    it can do. ``run_id`` is the run whose lock it needs. ``is_lost``: nothing of the record can be kept.
     """
 
     what: str
-    mend: Callable[[], None] | None = None
+    mend: Callable[[], str | None] | None = None
     run_id: str | None = None
-    is_leftover: bool = False
+    outlook: str = ""
+    is_lost: bool = False
 
-    def finding(self, file: str) -> Finding:
-        return Finding(file, self.what, self.mend is not None, self.is_leftover)
+    def finding(self, file: str, done: str | None = None) -> Finding:
+        """What the doctor reports, before it has ``done`` something or after."""
+        more = done or self.outlook
+        what = f"{self.what}; {more}" if more else self.what
+        return Finding(file, what, self.mend is not None, is_lost=self.is_lost)
 
 
 def copy_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from stores.errors import StoreError, StoreWriteError
+from stores.sqlite.checksums import fetch
 from stores.sqlite.connection import connect, create_file
 from stores.sqlite.database import Database
 from stores.sqlite.faults import converted
@@ -41,28 +43,39 @@ def can_salvage(database: Database) -> bool:
     return bool(names) and all(name.startswith(("lovia_", "sqlite_")) for name in names)
 
 
-def salvage(database: Database) -> None:
-    """Make a new file of every row that can be read, keep the old one as ``NAME.damaged``, and change places."""
+def salvage(database: Database) -> str:
+    """Make a new file of every row that can be read, keep the old one as ``NAME.damaged``, and change places.
+
+    Says what that is called, and what could not be read.
+    """
     fresh = _free(database.path, "salvaged")
     create_file(fresh)
     try:
         with converted(database.where):
-            _copy_all(database.path, fresh)
+            lost = _copy_all(database.path, fresh)
         database.close()
-        _keep_old(database.path)
+        kept = _keep_old(database.path)
         fresh.replace(database.path)
         flush_folder(database.path.parent)
     except OSError as error:
         raise StoreWriteError(f"cannot repair: {error.strerror}", where=database.where) from error
     finally:
         fresh.unlink(missing_ok=True)
+    return f"what could be read is in a new file, the damaged one was moved aside to {kept.name}{lost}"
 
 
-def _copy_all(damaged: Path, fresh: Path) -> None:
+def damaged_copies(path: Path) -> set[str]:
+    """The names of the damaged files that stand beside it."""
+    return {found.name for found in path.parent.glob(f"{glob.escape(path.name)}.damaged*")}
+
+
+def _copy_all(damaged: Path, fresh: Path) -> str:
+    """Every row that can be read; what could not be is told, as the end of a sentence."""
     with closing(_open_damaged(damaged)) as source:
         names = _tables_of(source)
         target = Database(fresh)
-        parts = {part: tables for part, tables in _TABLES.items() if set(tables) & set(names)}
+        parts = {part: [table for table in tables if table in names] for part, tables in _TABLES.items()}
+        parts = {part: tables for part, tables in parts.items() if tables}
         for part in parts:
             found = version_of(source, part, where=str(damaged)) or part.version
             with target.writing(Part(part.name, part.steps[:found])):  # an older one is migrated at its next open
@@ -72,9 +85,22 @@ def _copy_all(damaged: Path, fresh: Path) -> None:
             connection.execute("PRAGMA foreign_keys = OFF")  # what lost its parent is mended afterwards
             connection.execute("BEGIN IMMEDIATE")
             source.text_factory = bytes  # to the last byte, be it text or not
-            for table in (table for tables in parts.values() for table in tables if table in names):
-                _copy(source, connection, table)
+            torn = [part for part, tables in parts.items() if not _copy_each(source, connection, tables)]
+            missing = _missing_sessions(connection) if SESSIONS in torn and RUNS in parts else []
             connection.execute("COMMIT")
+    lost = f"; not all of the {' and the '.join(part.name for part in torn)} could be read" if torn else ""
+    gone = (f"; nothing of session {name!r} could be read, and its id would start over" for name in missing)
+    return lost + "".join(gone)
+
+
+def _missing_sessions(connection: sqlite3.Connection) -> list[str]:
+    """The sessions that only runs name, of which no row is there."""
+    query = (
+        "SELECT DISTINCT session_id FROM lovia_runs WHERE session_id IS NOT NULL"
+        " AND session_id NOT IN (SELECT session_id FROM lovia_sessions)"
+        " AND session_id NOT IN (SELECT session_id FROM lovia_segments) ORDER BY session_id"
+    )
+    return [str(name) for (name,) in fetch(connection, query)]
 
 
 def _tables_of(source: sqlite3.Connection) -> list[str]:
@@ -89,24 +115,37 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
-    for names, row in _rows(source, table):
+def _copy_each(source: sqlite3.Connection, target: sqlite3.Connection, tables: list[str]) -> bool:
+    """Copy what can be read of each; True when that was all."""
+    whole = [_copy(source, target, table) for table in tables]
+    return all(whole)
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
+    """Copy what can be read; True when that was all."""
+    breaks: list[sqlite3.Error] = []
+    for names, row in _rows(source, table, breaks):
         marks = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in row)
         with suppress(sqlite3.IntegrityError):  # read from both ends, or damaged so far that the table refuses it
             target.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", row)
+    return not breaks
 
 
-def _rows(source: sqlite3.Connection, table: str) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
-    """From the front to the first damaged page, and from the back to the last."""
+def _rows(
+    source: sqlite3.Connection, table: str, breaks: list[sqlite3.Error]
+) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
+    """From the front to the first damaged page, and from the back to the last; ``breaks`` gets what was met there."""
     for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
+        try:
             found = source.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {order}")
             names = [column[0] for column in found.description]
             yield from ((names, row) for row in found)
             return
+        except sqlite3.Error as error:
+            breaks.append(error)
 
 
-def _keep_old(path: Path) -> None:
+def _keep_old(path: Path) -> Path:
     """Give the damaged file a second name, so that at no moment there is none of the first."""
     kept = _free(path, "damaged")
     os.link(path, kept)
@@ -114,6 +153,7 @@ def _keep_old(path: Path) -> None:
         with suppress(FileNotFoundError):
             path.with_name(path.name + journal).rename(kept.with_name(kept.name + journal))
     flush_folder(path.parent)
+    return kept
 
 
 def _free(path: Path, word: str) -> Path:

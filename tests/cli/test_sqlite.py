@@ -213,6 +213,16 @@ def test_d3_the_doctor_repairs_and_history_shows_what_is_damaged(lovia: Lovia) -
     assert lovia("run", "agent.yaml", "go", "-s", "sick", "--run-id", "run-sick").out == "hi\n"
 
 
+def test_d3_the_doctor_counts_a_lost_run_as_moved_aside_and_the_store_is_well(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    assert lovia("run", "agent.yaml", "go", "--run-id", "r1").code == 0
+    change(lovia, "UPDATE lovia_saves SET data = '{}' WHERE number = 1")
+    ran = lovia("doctor", "--repair")
+    assert (ran.code, "its id would start over\n  done: moved aside\n" in ran.out) == (0, True), ran
+    assert "1 found, 0 repaired, 1 moved aside, 0 left as they are" in ran.out + ran.err
+    assert lovia("doctor").code == 0
+
+
 def test_ids_complete_from_the_database(lovia: Lovia) -> None:
     lovia.agent([{"text": "hi"}])
     ask = ["__complete", "zsh", "show", ""]

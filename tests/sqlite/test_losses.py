@@ -1,0 +1,127 @@
+"""What the doctor says of records that it cannot keep (D3), and lost segments made again from checkpoints (R7)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.conformance.checks import saved, write
+from stores.conformance.samples import say
+from stores.entries import Entry
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.check import check, repair
+from tests.sqlite.kit import change, names, raw
+from tests.sqlite.test_damage import flip
+
+pytestmark = pytest.mark.anyio
+
+
+async def talk(path: Path, *run_ids: str, size: int = 1) -> list[Entry]:
+    """Session ``talk`` of completed runs, each of two entries, and what it holds."""
+    store, session = SQLiteCheckpointer(path), SQLiteSession(path)
+    for n, run_id in enumerate(run_ids):
+        entries = [say(f"{run_id} asks" * size), say(f"{run_id} is answered" * size)]
+        first = saved(1, *entries, session_id="talk")
+        await write(store, run_id, first, saved(2, at=2000.0 + n, status="completed", event="completed"))
+        await session.append("talk", entries, run_id=run_id)
+    return await session.load("talk")
+
+
+def delete(path: Path, n: int) -> None:
+    change(path, f"DELETE FROM lovia_segments WHERE n = {n}")
+
+
+def damage(path: Path, n: int) -> None:
+    flip(path, "lovia_segments", "entries", f"n = {n}")
+
+
+def misname(path: Path, n: int) -> None:
+    flip(path, "lovia_segments", "run_id", f"n = {n}")
+
+
+@pytest.mark.parametrize("harm", [delete, damage, misname])
+@pytest.mark.parametrize("n", [1, 2, 3])
+async def test_r7_a_lost_segment_is_made_again_in_its_place(
+    tmp_path: Path, harm: Callable[[Path, int], None], n: int
+) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2", "a3")
+    harm(path, n)
+    (found,) = check(path)
+    assert found.what.endswith(f"; segment {n} can be made again from the checkpoint of run 'a{n}'")
+    (done,) = repair(path)
+    aside = "" if harm is delete else "; what was there was moved aside into the table lovia_quarantine"
+    assert done.what.endswith(f"; segment {n} was made again from the checkpoint of run 'a{n}'{aside}")
+    assert check(path) == []
+    session = SQLiteSession(path)
+    assert [segment.run_id for segment in await session.segments("talk")] == ["a1", "a2", "a3"]
+    assert await session.load("talk") == before
+    await session.append("talk", before[:2], run_id="a1")  # S3: still the same
+    await session.append("talk", [say("more")], run_id="a4")
+    assert check(path) == []
+
+
+async def test_r7_all_segments_and_the_row_of_a_session_are_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2")
+    for n in (1, 2):
+        damage(path, n)
+    flip(path, "lovia_sessions", "segments", "session_id = 'talk'")
+    assert {finding.repairable for finding in repair(path)} == {True}
+    assert check(path) == []
+    assert await SQLiteSession(path).load("talk") == before
+
+
+async def test_r7_a_fork_has_again_what_was_made_again_in_its_source(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2")
+    session = SQLiteSession(path)
+    await session.fork_session("talk", "a fork", upto="a2")
+    await session.confirm_fork("a fork")
+    damage(path, 1)
+    assert all("made again" in finding.what or "whole again" in finding.what for finding in repair(path))
+    assert check(path) == []
+    assert await session.load("a fork") == await session.load("talk") == before
+
+
+async def test_r7_what_a_rewind_has_cut_is_not_brought_back(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1", "a2")
+    await SQLiteSession(path).rewind("talk", keep_entries=3)
+    damage(path, 2)
+    (done,) = repair(path)
+    assert "no checkpoint holds the same, so session 'talk' goes on without one of its segments" in done.what
+    assert [segment.run_id for segment in await SQLiteSession(path).segments("talk")] == ["a1"]
+
+
+async def test_d3_a_run_of_which_no_save_is_left_is_named_as_lost(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1")
+    flip(path, "lovia_saves", "data", "number = 1")
+    (found,) = check(path)
+    assert found.what.endswith("; no save of run 'a1' can be kept, and its id would start over")
+    (done,) = repair(path)
+    lost = "no save of run 'a1' can be kept: it was moved aside into the table lovia_quarantine"
+    assert done.what.endswith(f"; {lost}, and its id would start over")
+    assert (done.repairable, done.is_lost, check(path)) == (True, True, [])
+
+
+async def test_d3_what_a_truncated_file_has_lost_is_named_with_where_it_remains(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1", "a2", size=2000)
+    with raw(path) as connection:
+        roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'").fetchall())
+    whole = path.read_bytes()
+    for table, names_session in (("lovia_runs", False), ("lovia_sessions", True)):
+        path.write_bytes(whole[: (roots[table] - 1) * 4096])  # cut in front of the table
+        aside = f"store.db.damaged{'-2' if names_session else ''}"
+        of_file, *of_runs = repair(path)
+        session = "; nothing of session 'talk' could be read, and its id would start over"
+        assert (aside in names(tmp_path), f"moved aside to {aside};" in of_file.what) == (True, True)
+        assert of_file.what.endswith(f"not all of the runs and the sessions could be read{session * names_session}")
+        assert [finding.what.partition("; ")[2] for finding in of_runs] == [
+            f"no save of run {name!r} can be kept: it was moved aside into {aside}, and its id would start over"
+            for name in ("a1", "a2")
+        ]
+        assert [finding.is_lost for finding in of_runs] == [True, True]
+        assert (check(path), await SQLiteCheckpointer(path).runs()) == ([], [])
