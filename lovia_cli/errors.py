@@ -61,6 +61,8 @@ class Problem:
     line: int | None = None
     column: int | None = None
     hint: str | None = None
+    is_given: bool = False
+    """True where the file is right, and the caller is to give a variable, or another value for it."""
 
     @property
     def where(self) -> str:
@@ -88,7 +90,8 @@ class AgentFileError(LoviaError):
             error = cls(first.message, where=first.where, hint=first.hint)
         else:
             lines = "\n".join(f"  {problem}" for problem in problems)
-            error = cls(f"{len(problems)} errors in {first.file}:\n{lines}", where=first.file)
+            hint = "the file is right: give or set what it asks for" if all(one.is_given for one in problems) else None
+            error = cls(f"{len(problems)} errors in {first.file}:\n{lines}", where=first.file, hint=hint)
         error.problems = tuple(problems)
         return error
 

@@ -168,10 +168,9 @@ def check_agent(path: Path) -> None:
 
     Its tools' modules are imported; variables and the environment are left for the run to give.
     """
-    from lovia_cli.agentfile import build_agent, load_agent_file
+    from lovia_cli.agentfile import check_agent_file
 
-    spec = load_agent_file(path)
-    build_agent(spec, models=model_factories(), environ=dict.fromkeys(spec.environment_names(), ""))
+    check_agent_file(path, models=model_factories())
 
 
 def absolute_model(model: str, folder: Path) -> str:

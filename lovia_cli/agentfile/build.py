@@ -44,8 +44,8 @@ def build_agent(
             spec.instructions.resolve(variables)
         except AgentFileError as error:
             problems += error.problems
-    built = _model(spec, model, models, problems, is_offline=is_offline)
-    tools = _tools(spec, environ, problems)
+    built = build_model(spec, model, models, problems, is_offline=is_offline)
+    tools = build_tools(spec, environ, problems)
     if problems or built is None:
         raise AgentFileError.of(problems)
     return Agent(
@@ -64,7 +64,7 @@ def build_agent(
     )
 
 
-def _model(
+def build_model(
     spec: AgentSpec,
     instead: ModelSpec | None,
     models: Mapping[str, ModelFactory],
@@ -124,23 +124,25 @@ def _check_prices(spec: AgentSpec, models: Sequence[Model], problems: list[Probl
             problems.append(spec.document.problem(["limits", "max_cost_usd"], message, hint=hint))
 
 
-def _tools(spec: AgentSpec, environ: Mapping[str, str], problems: list[Problem]) -> list[Tool]:
+def build_tools(spec: AgentSpec, environ: Mapping[str, str], problems: list[Problem]) -> list[Tool]:
     """The tools in the file's order; two of one name are a problem of the second."""
     tools: list[Tool] = []
     lines: dict[str, int] = {}
     for index, entry in enumerate(spec.file.tools):
         place: list[str | int] = ["tools", index]
+        name = None if isinstance(entry, str) else entry.name
         try:
             tool = _tool(spec, entry, place, environ)
         except AgentFileError as error:
             problems += _placed(error, spec, place)
-            continue
-        name = tool.spec.name
+        else:
+            name = tool.spec.name
+            tools.append(tool)
         if name in lines:
             message = f"a second tool is named '{name}', the first is on line {lines[name]}"
             problems.append(spec.document.problem(place, message, hint="give one of them another 'name'"))
-        lines.setdefault(name, spec.document.find(place).mark.line)
-        tools.append(tool)
+        if name is not None:
+            lines.setdefault(name, spec.document.find(place).mark.line)
     return tools
 
 
@@ -168,7 +170,7 @@ def _shell_tool(
     from lovia_cli.tools.shell import ShellTool
 
     env: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems = _undeclared(spec, entry, place)
     for name, value in entry.env.items():
         try:
             env[name] = _expanded(spec, value, [*place, "env", name], environ)
@@ -188,6 +190,20 @@ def _shell_tool(
         timeout=entry.timeout,
         on_resume=entry.on_resume,
     )
+
+
+def _undeclared(spec: AgentSpec, entry: schema.ShellTool, place: Sequence[str | int]) -> list[Problem]:
+    """The arguments in the command that the tool does not take."""
+    from lovia_cli.tools.template import undeclared
+
+    where = [*place, "command"]
+    texts = [(where, entry.command)] if isinstance(entry.command, str) else []
+    texts = texts or [([*where, index], text) for index, text in enumerate(entry.command)]
+    return [
+        spec.document.problem(path, message, hint=hint)
+        for path, text in texts
+        for message, hint in undeclared(text, entry.args)
+    ]
 
 
 def _expanded(spec: AgentSpec, value: str, place: Sequence[str | int], environ: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +41,10 @@ class Instructions:
                 try:
                     values[name] = _typed(name, parameter, given[name])
                 except AgentFileError as error:
-                    problems.append(self.document.problem(["parameters", name], error.message, hint=error.hint))
+                    problems.append(self._wanting(name, error.message, error.hint))
             elif parameter.required:
                 message = f"the parameter '{name}' has no value and no default"
-                hint = f"give one: --var {name}=VALUE"
-                problems.append(self.document.problem(["parameters", name], message, hint=hint))
+                problems.append(self._wanting(name, message, f"give one: --var {name}=VALUE"))
             else:
                 values[name] = parameter.default
         if problems:
@@ -59,7 +58,11 @@ class Instructions:
 
     def _unknown(self, name: str) -> Problem:
         hint = near(name, self.parameters) or "the agent file has no 'parameters'"
-        return Problem(f"unknown variable '{name}'", self.document.file, hint=hint)
+        return Problem(f"unknown variable '{name}'", self.document.file, hint=hint, is_given=True)
+
+    def _wanting(self, name: str, message: str, hint: str | None) -> Problem:
+        """A value that the caller has not given, or not as the parameter wants it."""
+        return replace(self.document.problem(["parameters", name], message, hint=hint), is_given=True)
 
 
 def read_instructions(file: AgentFile, document: Document, folder: Path) -> Instructions:

@@ -17,12 +17,15 @@ VARIABLE_PREFIX = "LOVIA_ARG_"
 
 def check_places(text: str, declared: Mapping[str, JSON], *, where: str | None = None) -> None:
     """Raise `AgentFileError` when ``text`` uses an argument that is not declared."""
-    for name in _PLACE.findall(text):
-        if name not in declared:
-            known = ", ".join(declared) or "none"
-            raise AgentFileError(
-                f"${{args.{name}}} is not declared", where=where, hint=f"add it under args; declared: {known}"
-            )
+    for message, hint in undeclared(text, declared):
+        raise AgentFileError(message, where=where, hint=hint)
+
+
+def undeclared(text: str, declared: Mapping[str, JSON]) -> list[tuple[str, str]]:
+    """What to say of each argument in ``text`` that is not declared, and what to do about it."""
+    hint = f"add it under args; declared: {', '.join(declared) or 'none'}"
+    names = dict.fromkeys(_PLACE.findall(text))
+    return [(f"${{args.{name}}} is not declared", hint) for name in names if name not in declared]
 
 
 def fill(command: list[str], arguments: Mapping[str, JSON]) -> list[str]:

@@ -30,17 +30,22 @@ _NEEDED = {
 
 def validate(model: type[S], document: Document) -> S:
     """The values of ``document`` as ``model``. Raises `AgentFileError` with all problems, the reader's too."""
-    from pydantic import ValidationError
-
-    problems = list(document.problems)
-    result: S | None = None
-    try:
-        result = model.model_validate(document.root.data())
-    except ValidationError as error:
-        problems += found(model, document, error)
+    result, problems, _ = examine(model, document)
     if problems or result is None:
         raise AgentFileError.of(in_file_order(problems))
     return result
+
+
+def examine(model: type[S], document: Document) -> tuple[S | None, list[Problem], list[list[str | int]]]:
+    """The values where they are well formed, all problems, the reader's too, and the paths of what is malformed."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(document.root.data()), list(document.problems), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        paths = [[part for part in detail["loc"] if part != _KEY and not _is_tag(part)] for detail in details]
+        return None, [*document.problems, *found(model, document, error)], paths
 
 
 def found(model: type[Strict], document: Document, error: ValidationError) -> list[Problem]:

@@ -140,7 +140,7 @@ def test_every_tool_that_cannot_be_built_is_reported(folder: Path) -> None:
         "  - {type: shell, name: t, command: [echo, '${args.zz}']}\n"
     )
     found = faults(folder, text)
-    assert [fault.split(": ")[0] for fault in found] == ["agent.yaml:4:5", "agent.yaml:5:5", "agent.yaml:6:5"]
+    assert [fault.split(": ")[0] for fault in found] == ["agent.yaml:4:5", "agent.yaml:5:5", "agent.yaml:6:44"]
     assert "look" in found[0]
     assert "${args.zz}" in found[2]
 
@@ -214,3 +214,20 @@ def test_importing_the_package_loads_neither_pydantic_nor_yaml() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_only_the_caller_can_give_is_no_fault_of_the_file(folder: Path) -> None:
+    tool = "{type: shell, name: t, command: [x], env: {A: '${env.NOPE} ${env.NONE}', B: '${env.NOR}'}}"
+    text = f"{HEAD}parameters: {{city: {{}}}}\ntools:\n  - {tool}\n"
+    (folder / "agent.yaml").write_text(text, encoding="utf-8")
+    spec = load_agent_file(folder / "agent.yaml")
+    with pytest.raises(AgentFileError) as caught:
+        build_agent(spec, models=MODELS, variables={}, environ={})
+    assert caught.value.hint == "the file is right: give or set what it asks for"
+    assert [problem.hint for problem in caught.value.problems] == [
+        "give one: --var city=VALUE", "set it: export NOPE=...", "set it: export NONE=...", "set it: export NOR=...",
+    ]  # fmt: skip
+    assert len(faults(folder, f"{text}  - nosuch:f\n", environ={})) == 4
+    with pytest.raises(AgentFileError) as caught:
+        build(folder, f"{text}  - nosuch:f\n", environ={})
+    assert caught.value.hint is None, "the file is wrong too"
