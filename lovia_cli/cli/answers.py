@@ -63,6 +63,8 @@ class RunAnswer:
         from lovia_cli.cli.presentable import presentable
 
         shown = presentable(error)
+        if not shown.hint and shown.code == "provider" and not shown.retryable:
+            shown.hint = "mend what was refused first: the same request would be refused again"
         if not shown.hint and not self.go_on:
             shown.hint = _HINTS.get(self.exit_code, _HINTS[exits.Exit.FAILED])
         return shown
@@ -168,13 +170,17 @@ class RunHistory:
 
 @dataclass(slots=True, kw_only=True)
 class SessionHistory:
-    """The segments of one session, oldest first, and its unfinished runs. ``first`` is the number of the first."""
+    """The segments of one session, oldest first, and its unfinished runs. ``first`` is the number of the first.
+
+    ``outside`` are completed runs of it that it does not hold: a crash or damage has kept them from it (R7).
+    """
 
     store: str
     session_id: str
     segments: list[Segment]
     unfinished: list[RunInfo]
     first: int = 1
+    outside: list[RunInfo] = field(default_factory=list)
     exit_code: int = exits.Exit.OK
 
     def as_json(self) -> Row:
@@ -185,6 +191,7 @@ class SessionHistory:
             "session_id": self.session_id,
             "segments": [self._row(number, segment) for number, segment in enumerate(self.segments, self.first)],
             "unfinished": [run_row(run) for run in self.unfinished],
+            "outside": [run_row(run) for run in self.outside],
         }
 
     def rows(self) -> Iterable[Row]:
@@ -193,6 +200,8 @@ class SessionHistory:
             yield {**common, "kind": "segment", **self._row(number, segment)}
         for run in self.unfinished:
             yield {**common, "kind": "unfinished", **run_row(run)}
+        for run in self.outside:
+            yield {**common, "kind": "outside", **run_row(run)}
 
     def _row(self, number: int, segment: Segment) -> Row:
         row: Row = {"n": number, "run_id": segment.run_id, "entries": len(segment.entries), "meta": segment.meta}

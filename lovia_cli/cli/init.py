@@ -67,7 +67,8 @@ def _source(template: str) -> Path:
 def _refuse_existing(place: Path, files: list[str]) -> None:
     """Raise when writing would touch anything; a link that leads nowhere is a file too."""
     if os.path.lexists(place) and not place.is_dir():
-        raise ConflictError(f"{place} exists and is no folder", hint="choose another: lovia init DIR")
+        hint = "choose another: lovia init DIR"
+        raise ConflictError(f"{place} exists and is no folder", where=str(place), hint=hint)
     there = [name for name in files if os.path.lexists(place / name)]
     if there:
         raise ConflictError(

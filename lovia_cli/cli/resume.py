@@ -85,6 +85,11 @@ async def _go(call: Call, job: Job, name: str | None, agent: str | None) -> Answ
     stores = open_stores(call.settings.store)
     meant = await run_meant(stores, name)
     call.executes(meant.run_id, meant.session_id)
+    if job.delete_on_success and meant.session_id is None:
+        raise UserError(
+            f"--delete-on-success needs a session, and run {meant.run_id!r} belongs to none",
+            hint="leave it out; what came out would be gone with the run",
+        )
     if meant.is_completed and job.steer is None:
         return await replay(call, stores, replace(job, run_id=meant.run_id, session_id=meant.session_id))
     saved = Saved.of(meant.config)

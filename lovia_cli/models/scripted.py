@@ -226,4 +226,5 @@ def _provider_error(model: str, fail: Failure) -> ProviderError:
     if fail.status in _REFUSED:
         return CredentialsError(message, status=fail.status, hint="the script says so; remove its 'fail'")
     retryable = fail.status in _RETRYABLE or fail.status >= 500
-    return ProviderError(message, retryable=retryable, status=fail.status, hint="resume the run")
+    hint = "resume the run" if retryable else "mend what was refused, and resume the run"
+    return ProviderError(message, retryable=retryable, status=fail.status, hint=hint)

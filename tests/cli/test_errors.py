@@ -16,6 +16,8 @@ import pytest
 
 import lovia_cli
 import stores
+from lovia_cli.cli.answers import RunAnswer
+from lovia_cli.errors import ProviderError
 from stores.errors import LoviaError
 from tests.cli.lovia import Lovia, Ran, call, end, shell_tool, wait_for_file
 from tests.store_file.kit import read, rewrite
@@ -311,3 +313,25 @@ def test_x11_no_secret_of_the_environment_is_in_an_error_that_quotes_it(lovia: L
         assert SECRET not in ran.out + ran.err
         assert "cannot log in with [SHOP_TOKEN]" in ran.out + ran.err
     assert os.fspath(Path(lovia.folder)) in lovia(*RUN).err
+
+
+def test_a_hint_is_one_that_the_command_can_follow(lovia: Lovia) -> None:
+    lovia.write("f", "")
+    told = lovia("init", "f").err
+    assert told == "error: f exists and is no folder\n  where: f\n  hint: choose another: lovia init DIR\n"
+    lovia.agent([{"fail": {"status": 400, "message": "no"}}, {"text": "hi"}])
+    told = lovia(*RUN, "--run-id", "r1").err
+    assert told.endswith("\n  mend what was refused, and resume the run\nlovia resume r1\n")
+    refused = lovia("resume", "r1", "--delete-on-success", "--json")
+    said = "--delete-on-success needs a session, and run 'r1' belongs to none"
+    assert (refused.code, refused.json["error"]["message"].partition(" (")[0]) == (2, said)
+    assert "--session" not in refused.json["error"]["hint"]
+
+
+def test_a_lasting_refusal_without_a_hint_is_to_be_mended_first() -> None:
+    def hint(retryable: bool) -> str | None:
+        problem = RunAnswer(store=None, error=ProviderError("no", retryable=retryable), go_on="lovia resume r1").problem
+        return problem.hint if problem else ""
+
+    assert hint(False) == "mend what was refused first: the same request would be refused again"
+    assert hint(True) is None

@@ -83,7 +83,7 @@ def test_quiet_shows_an_error_and_what_to_do_all_the_same(lovia: Lovia) -> None:
     lovia.agent([call("look"), {"text": "ok"}], tools=LOOK)
     seen = at_terminal(lovia, "run", "agent.yaml", "go", "--run-id", "r1", "--no-color", "-q", "--max-steps", "1")
     assert seen.lines[0] == "interrupted: limit reached: max_steps is 1, used 1"
-    assert seen.lines[-1] == "lovia resume --max-steps 2 r1"
+    assert seen.lines[-2:] == ["  go on with:", "lovia resume --max-steps 2 r1"]
 
 
 def test_verbose_shows_saves_and_steps_and_the_answer_still_once(lovia: Lovia) -> None:
