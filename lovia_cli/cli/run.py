@@ -185,4 +185,5 @@ def _input(given: str | None) -> str:
         raise UserError(f"stdin is not valid UTF-8, from byte {error.start}", hint="pass UTF-8 text") from error
     except OSError as error:
         raise UserError(f"stdin cannot be read: {error.strerror}", hint="give the input as an argument") from error
-    return text.removesuffix("\n").removesuffix("\r")
+    text = text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
+    return text if text.strip() else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lovia_cli.render.attached import attached
 from lovia_cli.render.terminal import safe
 from lovia_cli.render.times import when
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
@@ -88,8 +89,7 @@ def block_of(entry: Entry) -> Block:
     """One entry as a block."""
     match entry:
         case InputEntry():
-            parts = "".join(f"\n[{part.get('type', 'attachment')}]" for part in entry.parts)
-            return Block(entry.role, entry.role, safe(entry.text + parts))
+            return Block(entry.role, entry.role, safe(entry.text + attached(entry.parts)))
         case AssistantTextEntry():
             return Block("assistant", "assistant", safe(entry.text))
         case ReasoningEntry():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lovia_cli.cli.answers import Transcript, run_row
+from lovia_cli.render.attached import attached
 from lovia_cli.render.json import dumps
 from lovia_cli.render.terminal import Paint, safe
 from lovia_cli.render.wrap import INDENT, wrapped
@@ -115,6 +116,6 @@ def _text(entry: Entry) -> str:
         case ToolResultEntry():
             return entry.output
         case InputEntry() if entry.parts:
-            return entry.text + "".join(f"\n[{part.get('type', 'attachment')}]" for part in entry.parts)
+            return entry.text + attached(entry.parts)
         case _:
             return entry.text

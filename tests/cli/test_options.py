@@ -15,6 +15,7 @@ def test_attachments_are_typed_parts_beside_the_text(lovia: Lovia) -> None:
     lovia.write("notes", "plain words")
     ran = lovia("run", "agent.yaml", "look", "-a", "dot.png", "--attach", "notes", "--run-id", "r1")
     assert (ran.code, ran.out) == (0, "seen\n")
+    assert "\n    [image dot.png]\n    [file notes]\n" in lovia("show", "r1").out
     entry = lovia("show", "r1", "--json").json["entries"][0]
     assert entry["text"] == "look"
     assert entry["parts"] == [

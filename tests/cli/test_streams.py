@@ -139,6 +139,15 @@ def test_stdin_is_the_input_where_it_is_asked_for_or_nothing_is_given(lovia: Lov
     assert sent(lovia) == "eins\nzwei ü"
 
 
+def test_blank_stdin_is_no_input_and_its_byte_order_mark_no_text(lovia: Lovia) -> None:
+    lovia.agent([{"text": "ok"}])
+    for blank in (b"", b" \t\n\n", b"\xef\xbb\xbf\n"):
+        ran = lovia("run", "agent.yaml", stdin=blank)
+        assert (ran.code, ran.err.splitlines()[0]) == (2, "error: no input given, and nothing to go on with")
+    assert lovia("run", "agent.yaml", "--run-id", "r1", stdin=b"\xef\xbb\xbf  go\n").code == 0
+    assert lovia("show", "r1", "--json").json["entries"][0]["text"] == "  go"
+
+
 def test_stdin_is_left_alone_when_there_is_an_input(lovia: Lovia) -> None:
     lovia.agent([{"text": "hi"}])
     ran = lovia.shell("lovia run agent.yaml go -q --run-id r1; cat", stdin=b"still here")
