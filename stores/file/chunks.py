@@ -238,7 +238,12 @@ def read_backwards(root: Root, run_id: str, key: str, tail: int, *, beyond: bool
 
 def base_of(chunk: Chunk) -> tuple[str, str, int]:
     """Run id, key and last chunk of what a fork's first chunk goes on from."""
-    base = chunk.base or {}
-    if not is_key(base.get("key")) or not isinstance(base.get("id"), str) or not isinstance(base.get("chunk"), int):
-        raise StoreDamagedError("the fork does not say what it goes on from", where=chunk.where)
-    return base["id"], base["key"], base["chunk"]
+    return checked_place(chunk.base or {}, chunk.where)
+
+
+def checked_place(place: dict[str, Any], where: str) -> tuple[str, str, int]:
+    """Run id, key and number of the chunk that a fork's first chunk names."""
+    run_id, key, n = place.get("id"), place.get("key"), place.get("chunk")
+    if not isinstance(run_id, str) or not is_key(key) or not isinstance(n, int):
+        raise StoreDamagedError("the fork does not say what it goes on from", where=where)
+    return run_id, str(key), n

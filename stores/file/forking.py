@@ -23,7 +23,7 @@ from stores.errors import RunNotFoundError, StoreError
 from stores.file.chunks import Chunk, Tail, base_of, read_chunk
 from stores.file.disk import Folder, remove_folder
 from stores.file.markers import write_marker
-from stores.file.moments import Cut, find_cut, head_at
+from stores.file.moments import Cut, find_cut, head_at, heads_before
 from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
 from stores.file.reading import find_ref, steady
 from stores.file.refs import Ref
@@ -74,6 +74,7 @@ def _prepared(root: Root, run_id: str, cut: Cut, forked: Save) -> tuple[Ref, Tai
         prev=chunk.prev,
         sets=None if chunk.sets is None else dict.fromkeys(chunk.sets, 0),
         base=_base(cut),
+        heads=heads_before(root, chunk),
         own=forked.number,
     )
     for record in chunk.records:

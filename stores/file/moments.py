@@ -9,7 +9,17 @@ from typing import Any
 from stores import codec
 from stores.entries import JSON, Entry, in_call_order
 from stores.errors import StoreDamagedError
-from stores.file.chunks import Chunk, base_of, data_folder, missing, read_all, read_backwards, read_chunk, read_from
+from stores.file.chunks import (
+    Chunk,
+    base_of,
+    checked_place,
+    data_folder,
+    missing,
+    read_all,
+    read_backwards,
+    read_chunk,
+    read_from,
+)
 from stores.file.disk import Folder
 from stores.file.names import chunk_name
 from stores.file.reading import find_ref, first_kept
@@ -147,13 +157,53 @@ def _fields_at(root: Root, chunk: Chunk, number: int) -> dict[str, JSON] | None:
 
 
 def _fields_of(root: Root, folder: Folder, chunk: Chunk, n: int) -> dict[str, JSON] | None:
-    """What chunk ``n`` set; chunk 0 is all that a fork shares with its source."""
+    """What chunk ``n`` set; chunk 0 is all that a fork shares with its source, whose first chunk says what is where."""
     run_id, key = chunk.document["id"], chunk.document["key"]
     if n > 0:
         there = _there(folder, run_id, key, n)
         return _set_in(there, there.last)
     first = chunk if chunk.n == 1 else _there(folder, run_id, key, 1)
-    source_id, source_key, last = base_of(first)
-    with data_folder(root, source_id, source_key, last) as shared:
-        there = _there(shared, source_id, source_key, last)
+    if (heads := first.document.get("heads")) is not None:
+        return _fields_in(root, first, heads)
+    there = _chunk_at(root, base_of(first))
     return _fields_at(root, there, there.last)
+
+
+def _fields_in(root: Root, first: Chunk, heads: list[Record]) -> dict[str, JSON]:
+    """The fields of each of the chunks that a fork's ``first`` chunk names."""
+    fields: dict[str, JSON] = {}
+    for head in heads:
+        there = _chunk_at(root, checked_place(head, first.where))
+        found = _set_in(there, there.last)
+        fields |= {name: found[name] for name in head["fields"] if name in found}
+    return fields
+
+
+def _chunk_at(root: Root, place: tuple[str, str, int]) -> Chunk:
+    with data_folder(root, *place) as shared:
+        return _there(shared, *place)
+
+
+def heads_before(root: Root, chunk: Chunk) -> list[Record] | None:
+    """The chunks in which the head fields were last set before ``chunk``, each with those fields.
+
+    A fork notes them, so that its head is found without going through all that its sources share with theirs. None
+    where an earlier version did not say.
+    """
+    if chunk.sets is None:
+        return None
+    run_id, key = chunk.document["id"], chunk.document["key"]
+    heads: list[Record] = []
+    if 0 in chunk.sets.values():
+        first = chunk if chunk.n == 1 else _chunk_at(root, (run_id, key, 1))
+        if first.document.get("heads") is None:
+            return None
+        heads = [
+            {**head, "fields": [name for name in head["fields"] if not chunk.sets[name]]}
+            for head in first.document["heads"]
+        ]
+    for n in sorted({n for n in chunk.sets.values() if n}):
+        heads.append(
+            {"id": run_id, "key": key, "chunk": n, "fields": [name for name in chunk.sets if chunk.sets[name] == n]}
+        )
+    return [head for head in heads if head["fields"]]

@@ -410,6 +410,40 @@ async def test_h3_a_fork_names_all_it_begins_with_in_one_list_however_long_the_c
     assert check(path) == []
 
 
+async def test_h2_a_fork_of_forks_reads_no_more_than_one_of_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, real, opened = FileStore(path).checkpointer, os.open, list[str]()
+    async with store.lease("f0") as lease:
+        await lease.save(first(config={"model": "m"}))
+        for n in range(2, 8):
+            await lease.save(later(n, "x" * 33_000, state={"n": n}))
+
+    def open_seen(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(name)
+        return real(name, flags, mode, dir_fd=dir_fd)
+
+    asked = []
+    for n in range(1, 7):
+        behind = 6 + 2 * n - 1
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", open_seen)
+            await fork(path, f"f{n - 1}", f"f{n}", behind)
+            head = await FileStore(path).checkpointer.moment(f"f{n}")
+        assert head is not None
+        assert (head.config, head.state["n"], head.agent) == ({"model": "m"}, behind, "a")
+        asked.append(sum(name.startswith("0000") and len(name) == len("000001.json") for name in opened))
+        opened.clear()
+        async with FileStore(path).checkpointer.lease(f"f{n}") as lease:
+            for number in (behind + 2, behind + 3):
+                await lease.save(later(number, "x" * 33_000, state={"n": number}))
+    assert asked[2:] == [asked[2]] * 4
+    for behind in range(1, 19):
+        await fork(path, "f6", f"g{behind}", behind)
+        snapshot = await store.snapshot(f"g{behind}", behind + 1)
+        assert snapshot is not None
+        assert await store.moment(f"g{behind}") == snapshot.head
+    assert check(path) == []
+
+
 class Killed(BaseException):
     """No error, so nobody handles it."""
 
