@@ -8,7 +8,7 @@ from tests.cli.lovia import Lovia
 BROKEN = """\
 version: 1
 nmae: tester
-model: scripted:s.yaml
+model: openai:gpt-5
 tools:
   - type: shel
   - {type: shell, name: x y, command: echo}
