@@ -12,9 +12,12 @@ uncrashed run. Prints survived OF tried for each, and exits 1 when anything was 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios import SCENARIOS, STORES, Scenario
+from scenarios import DIES, SCENARIOS, STORES, Scenario
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = 12
@@ -68,14 +71,15 @@ class Sweep:
         self._scratch = scratch
         self._jobs = jobs
         self._warm = ["--warm", "warm"] if warm else []
-        self._prepared: dict[str, tuple[Path, Any]] = {}
+        self._check = importlib.import_module("warm").check if warm else None
+        self._prepared: dict[tuple[str, ...], tuple[Path, Any]] = {}
 
     def prepare(self, scenario: Scenario) -> tuple[Path, Any]:
         """The folder of work as the scenario's command finds it, and what is stored there; shared by its like."""
         if scenario.setup not in self._prepared:
             work = self._scratch / f"prepared-{len(self._prepared)}"
             shutil.copytree(HERE / "agent", work / "agent", ignore=shutil.ignore_patterns("__pycache__"))
-            self._prepared[scenario.setup] = work, self._records(scenario, work, scenario.setup)
+            self._prepared[scenario.setup] = work, self._records(scenario, work, *scenario.setup)
         return self._prepared[scenario.setup]
 
     def expect(self, scenario: Scenario) -> Path:
@@ -87,14 +91,24 @@ class Sweep:
         noted.write_text(json.dumps({"before": before, "after": after}), encoding="utf-8")
         return noted
 
-    def _records(self, scenario: Scenario, work: Path, command: str) -> Any:
-        """What is stored once the command has run."""
-        if not command:
-            return None
-        subprocess.run(["/bin/sh", "-c", command], cwd=work, env=self._environment, check=True, capture_output=True)
-        look = [*_verify(scenario), "--look"]
-        seen = subprocess.run(look, cwd=work, env=self._environment, check=True, capture_output=True)
-        return json.loads(seen.stdout)
+    def _records(self, scenario: Scenario, work: Path, *commands: str) -> Any:
+        """What is stored once the commands have run."""
+        for command in commands:
+            self._do(command, work)
+        return json.loads(self._do(" ".join([*_verify(scenario), "--look"]), work)) if commands else None
+
+    def _do(self, command: str, work: Path) -> bytes:
+        """What the command prints. It must succeed, or kill itself where it is to die."""
+        dies = command.startswith(DIES)
+        env = self._environment | ({"DIE": "1"} if dies else {})
+        line = command.removeprefix(DIES)
+        if self._check:
+            done = self._check(line, cwd=str(work), env=env, timeout=60)
+        else:
+            done = subprocess.run(shlex.split(line), cwd=work, env=env, capture_output=True, check=False)
+        if done.returncode != (-signal.SIGKILL if dies else 0):
+            raise SystemExit(f"{command} exits {done.returncode}: {(done.stdout + done.stderr).decode()}")
+        return bytes(done.stdout)
 
     def row(self, scenario: Scenario, mode: str, sample: int | None) -> Row:
         """Try one mode on one scenario, at ``sample`` points or at all."""
