@@ -105,12 +105,14 @@ def _of_session(stores: Stores, session: Thing, wanted: Wanted) -> Answer:
     segments = session.segments if wanted.status in (None, Status.COMPLETED) else []
     kept = [segment for segment in segments if wanted.at((segment.meta.get("timing") or {}).get("finished_at"))]
     kept = kept if wanted.number is None else kept[-wanted.number :]
+    runs = [run for run in session.unfinished if wanted.run(run)]
     return SessionHistory(
         store=str(stores.location),
         session_id=session.session_id,
         segments=kept,
         first=len(session.segments) - len(kept) + 1,
-        unfinished=[run for run in session.unfinished if wanted.run(run)],
+        unfinished=[run for run in runs if run.status != Status.COMPLETED],
+        outside=[run for run in runs if run.status == Status.COMPLETED],
     )
 
 

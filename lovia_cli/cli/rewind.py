@@ -15,7 +15,7 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import ConflictError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import Rewind
-from stores.records import Segment
+from stores.records import Segment, Status
 from stores.surgery import RewindPlan, check_count, rewind_plan
 
 
@@ -108,7 +108,8 @@ def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: boo
         lines.append(f"gone: {run_words(plan.deleted)}")
     if plan.runs:
         lines.append("what their tools did stays done")
-    lines += [f"unfinished, and stays: run {run.run_id} ({run.status})" for run in session.unfinished]
+    unfinished = [run for run in session.unfinished if run.status != Status.COMPLETED]
+    lines += [f"unfinished, and stays: run {run.run_id} ({run.status})" for run in unfinished]
     return Told(
         message="\n".join(lines),
         data={
@@ -118,7 +119,7 @@ def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: boo
             "left": sum(len(segment.entries) for segment in session.segments) - plan.removed,
             "deleted": plan.deleted,
             "truncated": plan.truncated,
-            "unfinished": [run.run_id for run in session.unfinished],
+            "unfinished": [run.run_id for run in unfinished],
             "keep_history": keep_history,
             "dry_run": dry_run,
         },

@@ -168,10 +168,11 @@ def _session_history(answer: answers.SessionHistory, paint: Paint, columns: int 
         )
     if rows:
         yield from table(_SEGMENTS, rows, paint, columns)
-    for info in answer.unfinished:
+    beside = [("unfinished", answer.unfinished), ("not in the session", answer.outside)]
+    for what, info in ((what, info) for what, infos in beside for info in infos):
         row = answers.run_row(info)
         at = when(info.updated_at, short=columns is not None)
-        yield f"unfinished: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {at}"
+        yield f"{what}: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {at}"
 
 
 def _checked(answer: answers.Checked, paint: Paint) -> Iterator[str]:
