@@ -39,7 +39,7 @@ async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path | None,
     from lovia_cli.agent import Agent
     from lovia_cli.engine.runner import NoModel, Runner
 
-    replayed = Agent(name="", model=NoModel())
+    replayed = Agent(name="replay", model=NoModel())
     agent = load_agent(agent_file, variables=job.variables, model=job.model) if agent_file else replayed
     found = await Runner.preview(agent, **order_of(job, stores, agent_file or Path()))
     call.run_id, call.session_id = found.run_id, found.session_id

@@ -130,7 +130,7 @@ class Runner:
 
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         given["checkpoint"] = given.get("checkpoint") or CheckpointOptions(checkpointer, run_id, "resume_only")
-        order = RunOrder(agent=Agent(name="", model=NoModel()), input=input, replay_only=True, **given)
+        order = RunOrder(agent=Agent(name="replay", model=NoModel()), input=input, replay_only=True, **given)
         return await Execution(order).go()
 
     @staticmethod
