@@ -37,14 +37,17 @@ COMMAND = import_
 
 
 async def _import(call: Call, file: str, new_id: str | None) -> Answer:
-    from lovia_cli.engine.transfer import import_run, import_session
+    from lovia_cli.engine.transfer import import_run, import_session, missing_history
     from stores.exchange import read_export
 
     record = read_export(_read(file), "stdin" if file == "-" else file)
     stores = open_stores(call.settings.store)
     if isinstance(record, RunSnapshot):
         run = await import_run(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
-        return _of_run(stores, run)
+        answer = _of_run(stores, run, await missing_history(run, stores.sessions))
+        for note in answer.data["notes"]:
+            call.note(note)
+        return answer
     name = await import_session(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
     count = len(record.segments)
     message = f"imported session {name}: {count} finished run{'' if count == 1 else 's'}"
@@ -52,13 +55,18 @@ async def _import(call: Call, file: str, new_id: str | None) -> Answer:
     return Told(message=message, data=data)
 
 
-def _of_run(stores: Stores, run: RunSnapshot) -> Told:
-    head = run.head
+def _of_run(stores: Stores, run: RunSnapshot, missing: str | None) -> Told:
+    """``missing`` is the run with which the history ends that this one began with, and that is not here."""
+    head, notes = run.head, []
     message = f"imported run {run.run_id}: {head.status}, {head.steps} step{'' if head.steps == 1 else 's'}"
-    if head.status != Status.COMPLETED:
+    if missing is not None:
+        session = f"session {head.session_id}"
+        began = f"the run began with the history up to run {missing} of {session}, which this store has not got"
+        notes.append(f"{began}; import that session, before the run goes on without")
+    elif head.status != Status.COMPLETED:
         message += f"\ngo on with: lovia resume {as_words(run.run_id)}"
     data = {"store": str(stores.location), "kind": "run", "run_id": run.run_id, "session_id": head.session_id}
-    return Told(message=message, data={**data, "status": head.status, "steps": head.steps})
+    return Told(message=message, data={**data, "status": head.status, "steps": head.steps, "notes": notes})
 
 
 def _read(file: str) -> bytes:

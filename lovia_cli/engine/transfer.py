@@ -58,6 +58,14 @@ async def import_run(
     return stored
 
 
+async def missing_history(run: RunSnapshot, session: Session) -> str | None:
+    """The run up to which an imported run's conversation had come, where its session here has not got that."""
+    upto, session_id = run.head.history_upto, run.head.session_id
+    if session_id is None or upto is None or await _in_session(upto, session_id, session):
+        return None
+    return upto
+
+
 async def import_session(
     record: SessionRecord, *, checkpointer: Checkpointer, session: Session, new_id: str | None = None
 ) -> str:

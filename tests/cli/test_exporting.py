@@ -70,10 +70,29 @@ def test_an_import_says_what_it_took_in_and_never_replaces(used: Lovia) -> None:
     store = str(used.folder / ".lovia")
     assert other == {
         "v": 1, "exit_code": 0, "store": store, "kind": "run", "run_id": "copy", "session_id": None,
-        "status": "completed", "steps": 2,
+        "status": "completed", "steps": 2, "notes": [],
     }  # fmt: skip
     assert used("show", "copy").out.split("\n")[1:] == used("show", "r1").out.split("\n")[1:]
     assert used("fork", "copy", "--from-step", "1").code == 0
+
+
+def test_s7_a_run_without_the_history_that_it_began_with_is_no_whole_run(used: Lovia) -> None:
+    """It is taken in, and nobody is told to resume it before its session is there, which comes behind it."""
+    assert used("run", "agent.yaml", "on", "--run-id", "r2", "-s", "u1", "--max-steps", "1").code == 7
+    for name in ("r2", "u1"):
+        (used.folder / name).write_bytes(exported(used, name if name == "r2" else "session:u1", "-q"))
+    told = (
+        "the run began with the history up to run r1 of session u1, which this store has not got; "
+        "import that session, before the run goes on without"
+    )
+    alone = used("import", "r2", "--store", "two")
+    assert (alone.code, "resume" in alone.out, told in alone.err) == (0, False, True), alone
+    assert used("import", "r2", "--store", "three", "--json").json["notes"] == [told]
+    assert used("import", "u1", "--store", "two").code == 0
+    assert used("import", "r2", "--store", "two").code == 6, "it is there already"
+    assert used("import", "u1", "--store", "four").code == 0
+    whole = used("import", "r2", "--store", "four")
+    assert (whole.err, whole.out.splitlines()[1]) == ("", "go on with: lovia resume r2")
 
 
 def test_x5_what_is_no_export_is_named_and_stores_nothing(used: Lovia) -> None:
