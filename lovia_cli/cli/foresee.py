@@ -71,7 +71,7 @@ async def _stopped(trial: _Trial) -> Answer:
 
 def _told(trial: _Trial) -> Told:
     found, location = trial.found, trial.stores.location
-    agent, model = trial.agent.name, trial.agent.model.id
+    agent, model = trial.agent.name if trial.agent_file else "", trial.agent.model.id
     lines = [
         _sentence(trial),
         *(f"would end run {run_id} first, as it stands" for run_id in found.finalised),
