@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
-from stores.ids import check_id
+from stores.ids import as_words, check_id
 from stores.protocols import KeptHistories
 from stores.records import RunInfo, Segment, Status
 
@@ -184,6 +184,13 @@ async def not_found(stores: Stores, kind: Kind | None, name: str) -> UserError:
     """The error for an id that nothing has, with those that look like it."""
     from difflib import get_close_matches
 
+    if kind != "session" and await kept_history(stores, name):
+        words = as_words(name)
+        return RunNotFoundError(
+            f"run {name!r} was deleted, and only its history is kept",
+            where=str(stores.location),
+            hint=f"look at it: lovia history {words}; or begin a run from it: lovia fork --from-step N {words}",
+        )
     runs = [run.run_id for run in await stores.runs.runs()] if kind != "session" else []
     sessions = [session.session_id for session in await stores.sessions.sessions()] if kind != "run" else []
     near = get_close_matches(name, dict.fromkeys([*runs, *sessions]), n=3, cutoff=0.6)

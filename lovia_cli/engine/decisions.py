@@ -20,6 +20,9 @@ Notice = tuple[str, str]
 REPEATED: Notice = ("input_repeated", "the run has this input already; it is not sent again")
 """What is said of a retry (K2)."""
 
+HISTORY_REPLACED: Notice = ("history_replaced", "the history that was kept of a deleted run of this id is replaced")
+"""What is said of a run that begins under the id of one that has left its history (R4)."""
+
 
 def session_of(order: RunOrder, run_id: str, stored: RunSnapshot | None) -> str | None:
     """The session that the run belongs to: its own, which must be the one given, if one is given (R4)."""
@@ -112,11 +115,14 @@ def refuse_input_when_completed(stored: RunSnapshot) -> None:
     raise ConflictError(f"run {stored.run_id!r} is completed and takes no more input", hint=hint)
 
 
-def refuse_replay(stored: RunSnapshot) -> None:
-    """Only a completed run has an answer to give again."""
+def refuse_replay(stored: RunSnapshot, *, is_executed: bool) -> None:
+    """Only a completed run has an answer to give again. One that is being executed cannot be resumed either."""
+    words = as_words(stored.run_id)
     raise ConflictError(
         f"run {stored.run_id!r} is {stored.status} and has no answer yet",
-        hint=f"go on with it: lovia resume {as_words(stored.run_id)}",
+        hint=f"wait for its end, or stop it: lovia cancel {words}"
+        if is_executed
+        else f"go on with it: lovia resume {words}",
     )
 
 

@@ -7,7 +7,7 @@ run's first save is written there too: choice and creation are one.
 from __future__ import annotations
 
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,7 +24,7 @@ from lovia_cli.errors import RunLockedError, UserError
 from stores.entries import InputEntry
 from stores.errors import StoreError
 from stores.ids import new_id
-from stores.protocols import Checkpointer, RunIndex, RunLease, SessionFork
+from stores.protocols import Checkpointer, History, RunIndex, RunLease, SessionFork
 from stores.records import RunInfo, RunSnapshot, Status, head_to_json
 
 
@@ -74,9 +74,9 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
     try:
         lease = await held.enter_async_context(checkpoint.store.lease(run_id))
         stored = await lease.load()
-    except (StoreError, RunLockedError):
+    except (StoreError, RunLockedError) as error:
         if order.replay_only:
-            return await _to_replay(order, checkpoint, run_id)
+            return await _to_replay(order, checkpoint, run_id, is_executed=isinstance(error, RunLockedError))
         raise
     session_id = decisions.session_of(order, run_id, checkpoint.resume_from or stored)
     conversation = Conversation(order.session, session_id)
@@ -92,12 +92,23 @@ async def _by_run_id(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
         stored = snapshot_of_segment(segment, session_id)
     policy = "resume_only" if order.replay_only else checkpoint.if_run_exists
     if not decisions.exists(run_id, stored, policy) or stored is None:
-        return await _beside(order, checkpoint.store, run_id, held, session_id, lease)
+        replaces = stored is None and await _has_history(checkpoint.store, run_id)
+        found = await _beside(order, checkpoint.store, run_id, held, session_id, lease)
+        if replaces and isinstance(found, Opened):
+            found.notices.append(decisions.HISTORY_REPLACED)
+        return found
     await conversation.load()
     return _go_on(order, stored, lease, conversation)
 
 
-async def _to_replay(order: RunOrder, checkpoint: CheckpointOptions, run_id: str) -> Opened:
+async def _has_history(store: Checkpointer, run_id: str) -> bool:
+    """True when a deleted run of that id has left its history; one that cannot be read keeps no run from beginning."""
+    with suppress(StoreError):
+        return isinstance(store, History) and bool(await store.history(run_id, limit=1))
+    return False
+
+
+async def _to_replay(order: RunOrder, checkpoint: CheckpointOptions, run_id: str, *, is_executed: bool) -> Opened:
     """A run that can be read though its lease is not to be had: the store takes no write, or another has it (R6).
 
     With the lease, what a crash left half done is put right on the way.
@@ -111,6 +122,8 @@ async def _to_replay(order: RunOrder, checkpoint: CheckpointOptions, run_id: str
         stored = snapshot_of_segment(segment, session_id)
     decisions.exists(run_id, stored, "resume_only")
     assert stored is not None
+    if is_executed and stored.status != Status.COMPLETED:
+        decisions.refuse_replay(stored, is_executed=True)
     await conversation.load()
     return _go_on(order, stored, None, conversation)
 
@@ -135,7 +148,7 @@ def _go_on(order: RunOrder, stored: RunSnapshot, lease: RunLease | None, convers
     decisions.refuse_delete_without_session(order, conversation)
     done = stored.status == Status.COMPLETED
     if order.replay_only and not done:
-        decisions.refuse_replay(stored)
+        decisions.refuse_replay(stored, is_executed=False)
     if order.steer and done:
         decisions.refuse_input_when_completed(stored)
     said = new_inputs(order.steer, ())

@@ -105,6 +105,10 @@ def test_c31_names_unknown_steps_and_the_untouched_parent(trip: Lovia) -> None:
 
 def test_h1_a_kept_history_can_be_forked(trip: Lovia) -> None:
     trip("rm", "trip", "-y", "--keep-history")
+    hint = "look at it: lovia history trip; or begin a run from it: lovia fork --from-step N trip\n"
+    for verb in ("show", "replay"):
+        gone = trip(verb, "trip")
+        assert (gone.code, gone.err.partition("  hint: ")[2]) == (5, hint), verb
     assert trip("fork", "trip", *RAIN, "--run").out == "Museums it is.\n"
     assert trip("rm", "trip", "-y").code == 0
     assert trip("show", "trip.fork-1", "--json").json["output"] == "Museums it is."

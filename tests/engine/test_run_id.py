@@ -39,6 +39,27 @@ async def test_r4_restart_discards_saves_and_history_and_starts_fresh():
     assert [save.number for save in await store.history("r1")] == [5, 4, 3, 2, 1]
 
 
+async def test_r4_a_run_that_takes_the_id_of_a_kept_history_says_so():
+    store = InMemoryCheckpointer()
+    assert (await completed(store)).warnings == []
+    await store.delete("r1", keep_history=True)
+    assert (await completed(store)).warnings == ["the history that was kept of a deleted run of this id is replaced"]
+    await store.delete("r1")
+    assert (await completed(store)).warnings == []
+
+
+async def test_r6_who_replays_a_run_that_is_executed_is_told_to_wait_and_not_to_resume_it():
+    store = InMemoryCheckpointer()
+    await Runner.outcome(agent([calls("a"), "done"]), "go", checkpoint=at(store, "r1"), limits={"max_steps": 1})
+    with pytest.raises(ConflictError) as stopped:
+        await Runner.replay("r1", checkpointer=store)
+    async with store.lease("r1"):
+        with pytest.raises(ConflictError) as executed:
+            await Runner.replay("r1", checkpointer=store)
+    hints = [caught.value.hint for caught in (stopped, executed)]
+    assert hints == ["go on with it: lovia resume r1", "wait for its end, or stop it: lovia cancel r1"]
+
+
 async def test_r4_restart_of_a_run_whose_segment_is_stored_is_refused():
     store, session = InMemoryCheckpointer(), InMemorySession()
     await completed(store, session, "u1")
