@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ from scenarios import DIES, SCENARIOS, STORES, Scenario
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = 12
+HOURS = 12 * 3600
+"""What a whole sweep may take, in seconds."""
+
+Fork = Callable[..., subprocess.CompletedProcess[bytes]]
 
 MODES = {
     "kill": ["--mode", "kill"],
@@ -71,7 +76,7 @@ class Sweep:
         self._scratch = scratch
         self._jobs = jobs
         self._warm = ["--warm", "warm"] if warm else []
-        self._check = importlib.import_module("warm").check if warm else None
+        self._fork: Fork | None = importlib.import_module("warm").check if warm else None
         self._prepared: dict[tuple[str, ...], tuple[Path, Any]] = {}
 
     def prepare(self, scenario: Scenario) -> tuple[Path, Any]:
@@ -101,14 +106,15 @@ class Sweep:
         """What the command prints. It must succeed, or kill itself where it is to die."""
         dies = command.startswith(DIES)
         env = self._environment | ({"DIE": "1"} if dies else {})
-        line = command.removeprefix(DIES)
-        if self._check:
-            done = self._check(line, cwd=str(work), env=env, timeout=60)
-        else:
-            done = subprocess.run(shlex.split(line), cwd=work, env=env, capture_output=True, check=False)
+        done = self._run(command.removeprefix(DIES), work, env)
         if done.returncode != (-signal.SIGKILL if dies else 0):
             raise SystemExit(f"{command} exits {done.returncode}: {(done.stdout + done.stderr).decode()}")
-        return bytes(done.stdout)
+        return done.stdout
+
+    def _run(self, command: str, work: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+        if self._fork is None:
+            return subprocess.run(shlex.split(command), cwd=work, env=env, capture_output=True, check=False)
+        return self._fork(command, cwd=str(work), env=env, timeout=HOURS)
 
     def row(self, scenario: Scenario, mode: str, sample: int | None) -> Row:
         """Try one mode on one scenario, at ``sample`` points or at all."""
@@ -117,16 +123,11 @@ class Sweep:
             self.expect(scenario)
         results = self._scratch / "results.json"
         results.unlink(missing_ok=True)
-        done = subprocess.run(
-            [*self._tool(scenario, mode, sample), "--json", str(results)],
-            env=self._environment | {"SWEEP_EXPECTED": str(noted)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        tool = shlex.join([*self._tool(scenario, mode, sample), "--json", str(results)])
+        done = self._run(tool, self._scratch, self._environment | {"SWEEP_EXPECTED": str(noted)})
         trials = json.loads(results.read_text(encoding="utf-8")) if results.exists() else []
         survived = sum(not trial["bad"] for trial in trials)
-        detail = done.stdout + done.stderr if done.returncode or survived < len(trials) else ""
+        detail = (done.stdout + done.stderr).decode() if done.returncode or survived < len(trials) else ""
         return Row(scenario.name, mode, len(trials), survived, detail)
 
     def _tool(self, scenario: Scenario, mode: str, sample: int | None) -> list[str]:

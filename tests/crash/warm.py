@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import runpy
 import shlex
 import shutil
 import signal
@@ -22,7 +23,7 @@ import verify
 
 
 def become(command: str, env: dict[str, str]) -> NoReturn:
-    """Be that command: `lovia ...` or `PYTHON verify.py ...`. For a fork; the caller has set folder and streams."""
+    """Be that command: `lovia ...`, `PYTHON verify.py ...` or `PYTHON TOOL ...`. For a fork, with its streams set."""
     words = shlex.split(command.removeprefix("exec "))
     os.environ.clear()
     os.environ.update(env | {"SWEEP_WARM": "1"})
@@ -33,12 +34,25 @@ def become(command: str, env: dict[str, str]) -> NoReturn:
             from lovia_cli.__main__ import main
 
             main()
-        code = verify.main(words[2:])
+        code = verify.main(words[2:]) if Path(words[1]).name == "verify.py" else _tool(words[1:])
         sys.stdout.flush()
     except BaseException:
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
     os._exit(code)
+
+
+def _tool(argv: list[str]) -> int:
+    """Run one of tools/ as a program: its crashes are forks of this process, too."""
+    sys.argv = argv
+    try:
+        runpy.run_path(argv[0], run_name="__main__")
+    except SystemExit as end:
+        if not isinstance(end.code, str):
+            return int(end.code or 0)
+        print(end.code)
+        return 1
+    return 0
 
 
 def check(command: str, *, cwd: str, env: dict[str, str], timeout: float) -> subprocess.CompletedProcess[bytes]:
