@@ -230,8 +230,9 @@ async def _begin_fork(order: RunOrder, store: Checkpointer, session_id: str | No
 
 
 def to_heal(runs: list[RunInfo]) -> list[str]:
-    """Completed runs that nobody executes and whose segment may be missing."""
-    return [run.run_id for run in runs if run.status == Status.COMPLETED and run.owner is None and run.damage is None]
+    """Completed runs that nobody executes and whose segment may be missing, in the order in which they were said."""
+    done = [run for run in runs if run.status == Status.COMPLETED and run.owner is None and run.damage is None]
+    return [run.run_id for run in sorted(done, key=lambda run: run.updated_at or 0.0)]
 
 
 async def _beside(

@@ -65,7 +65,9 @@ class Diagnosis:
         if self.is_cut:
             kept = f"saves 1 to {self.restored.save} of run {self.run_id!r} were kept"
             return f"{kept}; what was there was moved aside into {aside}"
-        return f"made again from the saves of run {self.run_id!r}"
+        session = self.restored.session_id if self.row is None else None
+        whose = f", of session {session!r}" if session else ""
+        return f"made again from the saves of run {self.run_id!r}{whose}"
 
 
 def run_ids(connection: Connection, *, where: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from stores.errors import StoreError, StoreWriteError
+from stores.errors import StoreDamagedError, StoreError, StoreWriteError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.connection import connect, create_file
 from stores.sqlite.database import Database
@@ -19,7 +19,7 @@ from stores.sqlite.faults import converted
 from stores.sqlite.folders import flush_folder
 from stores.sqlite.quarantine import QUARANTINE
 from stores.sqlite.results import RESULTS
-from stores.sqlite.rows import RUNS
+from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.schema import Part, version_of
 from stores.sqlite.segments import SESSIONS
 
@@ -86,21 +86,27 @@ def _copy_all(damaged: Path, fresh: Path) -> str:
             connection.execute("BEGIN IMMEDIATE")
             source.text_factory = bytes  # to the last byte, be it text or not
             torn = [part for part, tables in parts.items() if not _copy_each(source, connection, tables)]
-            missing = _missing_sessions(connection) if SESSIONS in torn and RUNS in parts else []
+            missing = _missing_sessions(connection, str(fresh)) if SESSIONS in torn and RUNS in parts else []
             connection.execute("COMMIT")
     lost = f"; not all of the {' and the '.join(part.name for part in torn)} could be read" if torn else ""
-    gone = (f"; nothing of session {name!r} could be read, and its id would start over" for name in missing)
+    gone = (f"; nothing of session {name!r} could be read but its runs" for name in missing)
     return lost + "".join(gone)
 
 
-def _missing_sessions(connection: sqlite3.Connection) -> list[str]:
-    """The sessions that only runs name, of which no row is there."""
+def _missing_sessions(connection: sqlite3.Connection, where: str) -> list[str]:
+    """The sessions that only runs name, of which no row is there. Their next run appends the completed ones (R7)."""
     query = (
-        "SELECT DISTINCT session_id FROM lovia_runs WHERE session_id IS NOT NULL"
+        "SELECT session_id, run_id FROM lovia_runs WHERE session_id IS NOT NULL"
         " AND session_id NOT IN (SELECT session_id FROM lovia_sessions)"
         " AND session_id NOT IN (SELECT session_id FROM lovia_segments) ORDER BY session_id"
     )
-    return [str(name) for (name,) in fetch(connection, query)]
+    found = fetch(connection, query)
+    for _, run_id in found:
+        with suppress(StoreDamagedError):
+            if row := read_row(connection, run_id, where=where):
+                row.settled = 0
+                row.update(connection, "settled")
+    return list(dict.fromkeys(str(session_id) for session_id, _ in found))
 
 
 def _tables_of(source: sqlite3.Connection) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lovia_cli.engine.opening import to_heal
 from stores.conformance.checks import saved, write
 from stores.conformance.samples import say
 from stores.entries import Entry
@@ -20,7 +21,7 @@ async def talk(path: Path, *run_ids: str, size: int = 1) -> list[Entry]:
     """Session ``talk`` of completed runs, each of two entries, and what it holds."""
     store, session = SQLiteCheckpointer(path), SQLiteSession(path)
     for n, run_id in enumerate(run_ids):
-        entries = [say(f"{run_id} asks" * size), say(f"{run_id} is answered" * size)]
+        entries: list[Entry] = [say(f"{run_id} asks" * size), say(f"{run_id} is answered" * size)]
         first = saved(1, *entries, session_id="talk")
         await write(store, run_id, first, saved(2, at=2000.0 + n, status="completed", event="completed"))
         await session.append("talk", entries, run_id=run_id)
@@ -116,7 +117,7 @@ async def test_d3_what_a_truncated_file_has_lost_is_named_with_where_it_remains(
         path.write_bytes(whole[: (roots[table] - 1) * 4096])  # cut in front of the table
         aside = f"store.db.damaged{'-2' if names_session else ''}"
         of_file, *of_runs = repair(path)
-        session = "; nothing of session 'talk' could be read, and its id would start over"
+        session = "; nothing of session 'talk' could be read but its runs"
         assert (aside in names(tmp_path), f"moved aside to {aside};" in of_file.what) == (True, True)
         assert of_file.what.endswith(f"not all of the runs and the sessions could be read{session * names_session}")
         assert [finding.what.partition("; ")[2] for finding in of_runs] == [
@@ -125,3 +126,18 @@ async def test_d3_what_a_truncated_file_has_lost_is_named_with_where_it_remains(
         ]
         assert [finding.is_lost for finding in of_runs] == [True, True]
         assert (check(path), await SQLiteCheckpointer(path).runs()) == ([], [])
+
+
+async def test_r7_runs_of_a_session_that_could_not_be_read_are_appended_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1", "a2")
+    store = SQLiteCheckpointer(path)
+    for run_id in ("a1", "a2"):
+        await store.settle(run_id)
+    with raw(path) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'lovia_sessions'").fetchone()
+    path.write_bytes(path.read_bytes()[: (root - 1) * 4096])
+    assert "nothing of session 'talk' could be read but its runs" in repair(path)[0].what
+    async with store.open_runs("talk") as runs:
+        assert to_heal(runs) == ["a1", "a2"], "in the order in which they were said"
+    assert check(path) == []
