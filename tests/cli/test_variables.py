@@ -112,7 +112,7 @@ def test_z8_a_variable_given_now_wins_and_is_saved(lovia: Lovia) -> None:
 
 def test_a_missing_environment_variable_is_named(lovia: Lovia) -> None:
     lovia.agent([call("show"), {"text": "ok"}], tools=ENV_TOOL)
-    for env, name in (({}, "API_TOKEN"), ({"API_TOKEN": "t"}, "SUFFIX")):
+    for env, name in (({"SUFFIX": "s"}, "API_TOKEN"), ({"API_TOKEN": "t"}, "SUFFIX")):
         ran = lovia("run", "agent.yaml", "go", env=env)
         assert (ran.code, ran.out) == (3, "")
         assert ran.err == (
@@ -121,7 +121,8 @@ def test_a_missing_environment_variable_is_named(lovia: Lovia) -> None:
             f"  hint: set it: export {name}=...\n"
         )
         assert not (lovia.folder / ".lovia").exists()
-    assert lovia("run", "agent.yaml", "go", "--json").json["error"]["code"] == "agent_file"
+    error = lovia("run", "agent.yaml", "go", "--json").json["error"]
+    assert (error["code"], error["hint"]) == ("agent_file", "the file is right: give or set what it asks for")
 
 
 def test_an_empty_environment_variable_is_one(lovia: Lovia) -> None:
