@@ -31,7 +31,7 @@ _HOW = 'write {"role": "user", "content": TEXT}, or an entry as show --raw'
 def transcript_of(messages: Iterable[Message], steps: int) -> list[Entry]:
     """The entries of a whole run that is in step ``steps``, or a later one where the transcript has more.
 
-    Steps and positions are counted anew, so that the last response is in the run's last step. Raises `UserError` for
+    The run keeps its steps: the last response is in its last one, and those before it in the steps before. Raises `UserError` for
     what no provider would take: a result without its call, an input between a call and its result, a call without a
     result before the last step, a transcript that does not begin with an input.
     """
@@ -108,7 +108,9 @@ def _entry(message: Any) -> Entry:
     if isinstance(message, dict):
         if "type" in message:
             return _checked({name: value for name, value in message.items() if name not in _SHOWN})
-        role, text = message.get("role"), message.get("content", message.get("text"))
+        if "role" in message and (others := sorted(map(str, message.keys() - {"role", "content"}))):
+            raise UserError(f"a message has a role and content, and no {others[0]!r}", hint=_HOW)
+        role, text = message.get("role"), message.get("content")
         if isinstance(text, str) and role in ("user", "system"):
             return InputEntry(text=clean_text(text), role=role)
         if isinstance(text, str) and role == "assistant":

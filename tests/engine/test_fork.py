@@ -179,6 +179,10 @@ async def test_d4_a_transcript_is_clean_text(store: Any) -> None:
         ([SAID, CALL, CALL, RESULT, ANSWER], "message 5: the next response stands before the result of 'c'"),
         ([SAID, ANSWER, {"role": "system", "content": "x"}], "message 3: a system message stands behind a response"),
         ([SAID, {"role": "robot"}], "message 2: this is no message"),
+        (
+            [{"role": "user", "content": "go"}, {"role": "assistant", "content": "hm", "tool_calls": [{"id": "c"}]}],
+            "message 2: a message has a role and content, and no 'tool_calls'",
+        ),
         ([SAID, {"type": "hologram"}], "message 2: unknown entry type 'hologram'"),
         ([SAID, 5], "message 2: this is no message: 5"),
         ([{"type": "input", "text": ["go"]}], r"message 1: a input entry has a wrong text: \['go'\]"),
