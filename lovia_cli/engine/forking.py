@@ -12,7 +12,7 @@ from lovia_cli.engine.patching import Patch, apply_patch
 from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedError, RunNotFoundError, UserError
 from stores.entries import JSON, Entry
 from stores.errors import StoreError
-from stores.ids import as_words, check_id
+from stores.ids import MAX_LENGTH, as_words, check_id
 from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork, StepEntries
 from stores.records import RunHead, RunInfo, RunSnapshot, Save, Status
 
@@ -55,8 +55,13 @@ async def fork_run(
         return forker.told(new_id)
     for number in count(1):
         name = f"{run_id}.fork-{number}"
+        if len(name) > MAX_LENGTH:
+            raise UserError(
+                f"the fork's id would have {len(name)} characters, more than {MAX_LENGTH}",
+                hint="give it a shorter one: --new-id ID",
+            )
         try:
-            await forker.begin(check_id(name, "run id"))
+            await forker.begin(name)
         except (RunExistsError, RunLockedError):
             continue
         return forker.told(name)
@@ -65,6 +70,9 @@ async def fork_run(
 
 async def _source(store: ForkingStore, run_id: str, step: int | None, save: int | None) -> RunHead:
     """The head of the save that is forked. Raises `CheckpointNotFoundError`, which lists what is kept."""
+    for name, number in (("from_step", step), ("from_save", save)):
+        if not isinstance(number, int | None) or isinstance(number, bool):
+            raise UserError(f"{name} is a whole number, not {number!r}", hint="see what is kept: lovia history RUN")
     if step is None and save is None:
         raise UserError("no step to fork from was given", hint="name one: --from-step N; see: lovia history RUN")
     head = await store.moment(run_id, step=step, save=save)
@@ -75,12 +83,13 @@ async def _source(store: ForkingStore, run_id: str, step: int | None, save: int 
         raise RunNotFoundError(f"no run {run_id!r}", hint="see what there is: lovia history")
     if not rows:
         raise CheckpointNotFoundError(f"run {run_id!r} keeps no history", hint="its agent has history_limit: 0")
+    kept = f"kept are steps {_ranges([row.step for row in rows])} (saves {_ranges([row.number for row in rows])})"
     found = next((row for row in rows if row.number == save), None)
     if found is not None:
-        raise CheckpointNotFoundError(f"save {save} of run {run_id!r} is of step {found.step}, not of step {step}")
+        what = f"save {save} of run {run_id!r} is of step {found.step}, not of step {step}"
+        raise CheckpointNotFoundError(what, hint=f"leave one of them out; {kept}")
     what = f"save {save}" if save is not None else f"step {step}"
-    kept = f"steps {_ranges([row.step for row in rows])} (saves {_ranges([row.number for row in rows])})"
-    raise CheckpointNotFoundError(f"run {run_id!r} has no {what}", hint=f"kept are {kept}")
+    raise CheckpointNotFoundError(f"run {run_id!r} has no {what}", hint=kept)
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -260,11 +260,24 @@ async def test_c31_names_unknown_steps_and_taken_ids(store: Any) -> None:
         with pytest.raises(CheckpointNotFoundError, match=f"run 'trip' has no step {step}") as unknown:
             await Runner.fork("trip", from_step=step, checkpointer=store)
         assert unknown.value.hint == "kept are steps 0 to 2 (saves 1 to 5)"
+    with pytest.raises(CheckpointNotFoundError, match="save 1 of run 'trip' is of step 0, not of step 1") as other:
+        await Runner.fork("trip", from_step=1, from_save=1, checkpointer=store)
+    assert other.value.hint == "leave one of them out; kept are steps 0 to 2 (saves 1 to 5)"
+    for name, value in (("from_step", "1"), ("from_step", True), ("from_save", 1.0)):
+        with pytest.raises(UserError, match=f"^{name} is a whole number, not {value!r}$"):
+            await Runner.fork("trip", **{name: value}, checkpointer=store)
     with pytest.raises(CheckpointNotFoundError, match="save 2 of run 'trip' is of step 1, not of step 2"):
         await Runner.fork("trip", from_step=2, from_save=2, checkpointer=store)
     with pytest.raises(RunNotFoundError, match="no run 'nosuch'"):
         await Runner.fork("nosuch", from_step=1, checkpointer=store)
     assert len(await store.runs()) == 6
+
+
+async def test_h2_a_fork_that_finds_no_id_asks_for_one(store: Any) -> None:
+    await Runner.run(agent(["done"]), "go", checkpoint=at(store, "x" * 250))
+    with pytest.raises(UserError, match=r"^the fork's id would have 257 characters, more than 255$") as long:
+        await Runner.fork("x" * 250, from_step=0, checkpointer=store)
+    assert long.value.hint == "give it a shorter one: --new-id ID"
 
 
 async def test_h1_what_the_ring_has_dropped_cannot_be_forked(store: Any) -> None:
