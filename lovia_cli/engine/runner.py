@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from lovia_cli.agent import Agent
+from lovia_cli.agent import Agent, Limits
 from lovia_cli.engine.options import CheckpointOptions, RunResult, StopSwitch
 from lovia_cli.engine.order import RunOrder
-from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError
+from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError, UserError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
@@ -36,10 +37,10 @@ class RunOptions(TypedDict, total=False):
     without a run id, an unfinished run of the session is taken up, with the input queued to it (K2). ``steer`` is new
     input for an unfinished run that is continued by its id. With ``results`` the model can ask for tool outputs that
     were archived when they were cut (M2). ``limits`` override the agent's and the saved ones by
-    name (`lovia_cli.agent.Limits`); ``timeout`` bounds this call, in seconds; ``deps`` goes to the tools and is never
-    stored. ``variables`` and ``config`` are saved with the run (Z8). ``on_drift`` overrides the agent's
-    answer to having changed since an unfinished run was saved (Z7). ``on_event`` is told what happens; ``stop`` stops
-    the run from outside.
+    name (`lovia_cli.agent.Limits`; of such an object, those that are no default); ``timeout`` bounds this call, in
+    seconds; ``deps`` goes to the tools and is never stored. ``variables`` and ``config`` are saved with the run (Z8).
+    ``on_drift`` overrides the agent's answer to having changed since an unfinished run was saved (Z7).
+    ``on_event`` is told what happens; ``stop`` stops the run from outside.
     """
 
     session: Session | None
@@ -49,7 +50,7 @@ class RunOptions(TypedDict, total=False):
     results: ResultStore | None
     deps: Any
     variables: dict[str, Any] | None
-    limits: dict[str, Any] | None
+    limits: Limits | dict[str, Any] | None
     timeout: float | None
     config: dict[str, JSON] | None
     on_drift: Literal["warn", "error", "ignore"] | None
@@ -128,7 +129,7 @@ class Runner:
         """
         from lovia_cli.engine.execution import Execution
 
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        given = _given(options)
         given["checkpoint"] = given.get("checkpoint") or CheckpointOptions(checkpointer, run_id, "resume_only")
         order = RunOrder(agent=Agent(name="replay", model=NoModel()), input=input, replay_only=True, **given)
         return await Execution(order).go()
@@ -214,8 +215,19 @@ class Runner:
 
 
 def _order(agent: Agent, input: Input, options: RunOptions) -> RunOrder:
+    return RunOrder(agent=agent, input=input, **_given(options))
+
+
+def _given(options: RunOptions) -> dict[str, Any]:
+    """The options that are given; of limits by name."""
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return RunOrder(agent=agent, input=input, **given)
+    limits = given.get("limits", {})
+    if isinstance(limits, Limits):
+        default = asdict(Limits())
+        given["limits"] = {name: value for name, value in asdict(limits).items() if value != default[name]}
+    elif not isinstance(limits, dict):
+        raise UserError(f"limits are no {type(limits).__name__}", hint='give them by name, such as {"max_steps": 5}')
+    return given
 
 
 async def _owner(checkpointer: Checkpointer, run_id: str) -> Owner | None:

@@ -9,7 +9,7 @@ from lovia_cli.agent import Limits
 from lovia_cli.engine.runner import Runner
 from lovia_cli.errors import UserError
 from stores.memory import InMemoryCheckpointer
-from tests.engine.kit import FakeTool, agent, at
+from tests.engine.kit import FakeTool, agent, at, calls
 
 pytestmark = pytest.mark.anyio
 
@@ -45,3 +45,12 @@ async def test_z1_what_nothing_can_be_held_to_is_no_limit(limits, message):
 async def test_what_is_no_agent_is_refused_at_once(changes, message):
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         replace(agent(["done"]), **changes)
+
+
+async def test_z1_limits_are_given_by_name_or_as_they_are_made():
+    result = await Runner.outcome(agent([calls("a")], FakeTool(), loop=True), "go", limits=Limits(max_tool_calls=2))
+    assert result.stop == {"reason": "limit", "limit": "max_tool_calls", "value": 2, "used": 2}
+    bot = agent([calls("a")], FakeTool(), loop=True, limits=Limits(max_steps=3))
+    assert (await Runner.outcome(bot, "go", limits=Limits(max_tool_calls=9))).steps == 3, "the agent's own still hold"
+    with pytest.raises(UserError, match=r"^limits are no int$"):
+        await Runner.run(bot, "go", limits=5)
