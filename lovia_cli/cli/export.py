@@ -143,5 +143,8 @@ async def _scripted(call: Call, stores: Stores, record: Exported) -> Document:
         )
     script = script_of(record, await stores.runs.history(record.run_id))
     for step in given_later(record):
-        call.note(f"the run was given more input after step {step}; a script cannot send it: lovia resume --input")
+        call.note(
+            f"the run was given more input after step {step}; a script cannot send it: send it to the run that plays "
+            f"this with lovia fork RUN --from-step {step} --append-input TEXT --run"
+        )
     return Document(text=pretty(script), data=script)

@@ -93,6 +93,9 @@ def _exported(file: Path) -> _Found | None:
         record = read_export(file.read_bytes(), str(file))
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}", hint="name a run, or a file of lovia export") from None
+    except StoreDamagedError as error:
+        hint = "export it again, or mend the file; a run is compared by its id, too"
+        raise StoreDamagedError(error.message, where=error.where, hint=hint) from error
     if isinstance(record, SessionRecord):
         if not record.segments:
             raise RunNotFoundError(f"{file} has no run", hint="export a session in which one has ended")

@@ -112,6 +112,10 @@ def test_h4_an_exported_file_is_a_run(trips: Lovia) -> None:
     for form, name in (("jsonl", "trip"), ("json", "s1")):
         trips.shell(f"lovia export {name} --format {form} > was.{form}")
     assert trips("compare", "was.jsonl", "trip", "--json").json["a"]["name"] == "was.jsonl"
+    (trips.folder / "damaged").write_bytes((trips.folder / "was.jsonl").read_bytes()[:300])
+    damaged = trips("compare", "was.jsonl", "damaged")
+    hint = "  hint: export it again, or mend the file; a run is compared by its id, too"
+    assert (damaged.code, damaged.err.splitlines()[-1]) == (10, hint), "nothing was to be stored"
     cut = trips("compare", "was.jsonl@2", "was.json@2", "--exit-code", "--json").json
     assert (cut["exit_code"], cut["a"]["usage"]["input_tokens"]) == (0, 20)
     assert (cut["b"]["run_id"], cut["b"]["usage"]) == ("twin", None), "a run of that id in the store is another"
