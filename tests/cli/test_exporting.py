@@ -76,6 +76,19 @@ def test_an_import_says_what_it_took_in_and_never_replaces(used: Lovia) -> None:
     assert used("fork", "copy", "--from-step", "1").code == 0
 
 
+def test_h2_input_given_behind_an_answer_is_sent_to_the_run_that_plays_it_as_the_note_says(lovia: Lovia) -> None:
+    lovia.agent([{"text": "one"}, {"text": "two"}])
+    lovia("run", "agent.yaml", "go", "--run-id", "r1")
+    assert lovia("fork", "r1", "--from-step", "1", "--append-input", "more", "--new-id", "r2", "--run").out == "two\n"
+    scripted = lovia("export", "r2", "--format", "scripted")
+    (lovia.folder / "again.json").write_bytes(scripted.stdout)
+    told, _, command = scripted.err.rstrip("\n").partition(" with lovia ")
+    assert told.endswith("more input after step 1; a script cannot send it: send it to the run that plays this")
+    assert lovia("run", "agent.yaml", "go", "--run-id", "p", "-m", "scripted:again.json").out == "one\n"
+    words = ["p" if word == "RUN" else word for word in command.split()]
+    assert lovia(*words).out == "two\n"
+
+
 def test_s7_a_run_without_the_history_that_it_began_with_is_no_whole_run(used: Lovia) -> None:
     """It is taken in, and nobody is told to resume it before its session is there, which comes behind it."""
     assert used("run", "agent.yaml", "on", "--run-id", "r2", "-s", "u1", "--max-steps", "1").code == 7
