@@ -31,9 +31,9 @@ _HOW = 'write {"role": "user", "content": TEXT}, or an entry as show --raw'
 def transcript_of(messages: Iterable[Message], steps: int) -> list[Entry]:
     """The entries of a whole run that is in step ``steps``, or a later one where the transcript has more.
 
-    The run keeps its steps: the last response is in its last one, and those before it in the steps before. Raises `UserError` for
-    what no provider would take: a result without its call, an input between a call and its result, a call without a
-    result before the last step, a transcript that does not begin with an input.
+    The run keeps its steps: the last response is in its last one, and those before it in the steps before. Raises
+    `UserError` for what no provider would take: a result without its call, an input between a call and its result, a
+    call without a result before the last step, a transcript that does not begin with an input.
     """
     walk = _Walk()
     for number, message in enumerate(messages, 1):
