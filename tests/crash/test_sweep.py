@@ -28,7 +28,7 @@ def test_r1_killed_at_every_operation_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("scenarios", "modes", "sample"),
     [
-        ("keyless,resume,queue,finalize,restart,fork,orphan", "kill", 2),
+        ("keyless,queue,restart,fork,orphan", "kill", 2),
         ("rewind,trim,rm-run,rm-session,delete-on-success", "kill", 3),
         ("again", "torn,short,enospc,eio-sticky", 2),
         ("finalize", "nested", 2),
