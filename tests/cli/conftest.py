@@ -8,6 +8,6 @@ from tests.cli.lovia import Lovia
 
 
 @pytest.fixture
-def lovia(tmp_path: Path) -> Lovia:
-    """The installed script in an empty folder."""
-    return Lovia(tmp_path)
+def lovia(tmp_path: Path, request: pytest.FixtureRequest) -> Lovia:
+    """lovia in an empty folder; the installed script itself where a module says ``INSTALLED = True``."""
+    return Lovia(tmp_path, installed=getattr(request.module, "INSTALLED", False))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.cli import warm
+
 SCRIPT = Path(sys.executable).parent / "lovia"
 
 KEYS = [
@@ -51,11 +53,19 @@ class Ran:
         return [json.loads(line) for line in self.stdout.splitlines()]
 
 
-class Lovia:
-    """A folder with agents in it, and the script."""
+_warm: list[warm.Server] = []
 
-    def __init__(self, folder: Path) -> None:
+
+class Lovia:
+    """A folder with agents in it, and the script.
+
+    A command that is called and waited for is a fork of a process that has lovia imported; it is the installed script
+    itself where it is ``installed``, where Python has to start in other surroundings, and in `start` and `shell`.
+    """
+
+    def __init__(self, folder: Path, *, installed: bool = False) -> None:
         self.folder = folder
+        self.installed = installed
         self.env = {
             "PATH": f"{SCRIPT.parent}:{os.environ['PATH']}",
             "HOME": str(folder),
@@ -73,10 +83,15 @@ class Lovia:
         cwd: Path | None = None,
     ) -> Ran:
         """Run it to its end. ``stdin`` None is /dev/null."""
+        surroundings = {**self.env, **(env or {})}
+        words = [word for word in (str(SCRIPT), *argv) if isinstance(word, str)]
+        if not self.installed and len(words) > len(argv) and (server := self._server()).can(surroundings):
+            done = server.run(words, cwd=cwd or self.folder, env=surroundings, stdin=stdin, timeout=60)
+            return Ran(done.returncode, done.stdout, done.stderr)
         done = subprocess.run(
             [SCRIPT, *argv],
             cwd=cwd or self.folder,
-            env={**self.env, **(env or {})},
+            env=surroundings,
             stdin=subprocess.DEVNULL if stdin is None else None,
             input=stdin,
             capture_output=True,
@@ -84,6 +99,11 @@ class Lovia:
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    def _server(self) -> warm.Server:
+        if not _warm:
+            _warm.append(warm.Server(self.env))
+        return _warm[0]
 
     def start(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start it, and let it run."""

@@ -233,7 +233,7 @@ def test_an_answer_that_was_refused_needs_new_input(lovia: Lovia) -> None:
     assert scenario(lovia, ["--run-id", "r1"]).err.splitlines()[-1] == "lovia resume r1 --input TEXT"
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "StoreBusyError"])  # which waits for 30 s
 def test_an_error_has_its_code_in_the_json(lovia: Lovia, name: str) -> None:
     code, scenario = SCENARIOS[name]
     data = scenario(lovia, ["--json"]).json

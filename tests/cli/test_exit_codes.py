@@ -1,5 +1,6 @@
 """Every exit code that a command can give so far, from the table of the interface."""
 
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from tests.cli.lovia import Lovia, call, end, shell_tool, wait_for_file
 from tests.cli.verbs import all_verbs
 from tests.store_file.kit import rewrite
+
+INSTALLED = True
 
 
 def finished(lovia: Lovia) -> None:
@@ -69,6 +72,26 @@ def interrupted_with_another(lovia: Lovia) -> None:
 def interrupted_without_key(lovia: Lovia) -> None:
     interrupted(lovia)
     lovia.write("other.yaml", "version: 1\nname: tester\nmodel: openai:gpt-5\n")
+
+
+def finished_with_another(lovia: Lovia) -> None:
+    finished(lovia)
+    lovia.agent([{"text": "hi"}], more="instructions: Others.")
+
+
+def exported(lovia: Lovia) -> None:
+    finished(lovia)
+    lovia.write("run.jsonl", lovia("export", "r1").out)
+
+
+def exported_elsewhere(lovia: Lovia) -> None:
+    exported(lovia)
+    shutil.rmtree(lovia.folder / ".lovia")
+
+
+def exported_damaged(lovia: Lovia) -> None:
+    exported(lovia)
+    lovia.write("run.jsonl", (lovia.folder / "run.jsonl").read_text()[:-50])
 
 
 RUN = ["run", "agent.yaml", "go"]
@@ -183,6 +206,34 @@ TABLE: list[tuple[int, Callable[[Lovia], None], list[str]]] = [
     (2, nothing, ["schema", "nothing"]),
     (0, nothing, ["completion", "bash"]),
     (2, nothing, ["completion", "none"]),
+    (0, finished, ["fork", "r1", "--from-step", "1"]),
+    (0, finished, ["fork", "r1", "--from-step", "0", "--run"]),
+    (2, finished, ["fork", "r1"]),
+    (5, finished, ["fork", "r1", "--from-step", "7"]),
+    (6, finished, ["fork", "r1", "--from-step", "1", "--new-id", "r1"]),
+    (7, interrupted, ["fork", "r1", "--from-step", "1", "--run"]),
+    (10, newer, ["fork", "r1", "--from-step", "1"]),
+    (0, finished, ["compare", "r1", "r1", "--exit-code"]),
+    (2, finished, ["compare"]),
+    (5, finished, ["compare", "r1", "r1@7"]),
+    (9, finished, ["compare", "r1", "r1@0", "--exit-code"]),
+    (10, newer, ["compare", "r1", "r1"]),
+    (0, finished, ["replay", "r1"]),
+    (0, finished, ["replay", "r1", "--agent", "agent.yaml"]),
+    (2, finished, ["replay"]),
+    (3, finished, ["replay", "r1", "--agent", "nowhere.yaml"]),
+    (5, finished, ["replay", "x"]),
+    (6, interrupted, ["replay", "r1"]),
+    (9, finished_with_another, ["replay", "r1", "--agent", "agent.yaml"]),
+    (10, newer, ["replay", "r1"]),
+    (0, finished, ["export", "r1"]),
+    (2, finished, ["export", "r1", "--format", "xml"]),
+    (5, finished, ["export", "x"]),
+    (10, newer, ["export", "r1"]),
+    (0, exported_elsewhere, ["import", "run.jsonl"]),
+    (2, nothing, ["import", "nowhere.jsonl"]),
+    (6, exported, ["import", "run.jsonl"]),
+    (10, exported_damaged, ["import", "run.jsonl"]),
 ]
 
 
@@ -202,6 +253,11 @@ CODES: dict[str, set[int]] = {
     "doctor": {0, 2, 5, 10},
     "runs finalize": {0, 2, 5, 10},
     "completion": {0, 2},
+    "fork": {0, 2, 5, 6, 7, 10},
+    "compare": {0, 2, 5, 9, 10},
+    "replay": {0, 2, 3, 5, 6, 9, 10},
+    "export": {0, 2, 5, 10},
+    "import": {0, 2, 6, 10},
 }
 """The codes of each verb that have a row above; what another process has a part in is tested by itself below."""
 
@@ -219,7 +275,7 @@ def test_exit_code(lovia: Lovia, code: int, prepare: Callable[[Lovia], None], ar
     ran = lovia(*argv)
     assert ran.code == code, ran
     assert "Traceback" not in ran.err
-    if "validate" in argv or ("doctor" in argv and code == 10):
+    if (argv[:1], code) in [(["validate"], 3), (["doctor"], 10), (["compare"], 9), (["replay"], 9)]:
         return  # what they find is their answer
     if code not in (0, 7):
         assert "error: " in ran.err

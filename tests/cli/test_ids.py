@@ -64,8 +64,8 @@ def test_c23_what_is_no_id_is_a_usage_error(lovia: Lovia, name: str) -> None:
     assert not (lovia.folder / ".lovia").exists()
 
 
-READING = [verb.split() for verb, row in NAMING.items() if row.of != "session" and verb != "rm"]
-"""The verbs that take a run or a session by one name, but for the one that would end both."""
+READING = [verb.split() for verb, row in NAMING.items() if row.of != "session" and verb not in ("rm", "fork")]
+"""The verbs that take a run or a session by one name, but for what would end both, and what makes a third."""
 
 
 @pytest.mark.parametrize("argv", [["history"], ["history", "--json"], ["validate", "x.yaml"], ["--version"]])

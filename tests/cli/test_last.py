@@ -28,8 +28,11 @@ def test_last_is_the_newest_and_nothing_is_written_for_it(lovia: Lovia, verb: st
     lovia("run", "agent.yaml", "go", "--run-id", "new", "-s", "u1", "--max-steps", "1")
     row = NAMING[verb]
     data = lovia(*verb.split(), "--last", *row.options, "--json").json
-    assert data.get("session_id") == "u1"
-    assert data.get("run_id") == (None if row.of == "session" else "new")
+    if verb == "fork":
+        assert data["forked_from"]["run_id"] == "new"
+    else:
+        assert data.get("head", data).get("session_id") == "u1"  # an export has its session in the head
+        assert data.get("run_id") == (None if row.of == "session" else "new")
 
 
 @pytest.mark.parametrize("verb", NAMING)
