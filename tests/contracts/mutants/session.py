@@ -302,7 +302,7 @@ plant_family(
     _Changing,
     {
         f"Forgets_{kind.__name__}_{spec.name}": _forgets(kind, spec.name)
-        for kind in {type(entry) for entry in every_entry()}
+        for kind in dict.fromkeys(type(entry) for entry in every_entry())
         for spec in fields(kind)
     },
     Contract.test_d1_every_entry_comes_back_with_every_field,
