@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stores.errors import LoviaError
-from stores.protocols import Checkpointer, History, ResultStore, RunIndex, RunLog, Session, SessionIndex
 
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent
@@ -18,22 +17,20 @@ if TYPE_CHECKING:
     from lovia_cli.settings import StoreLocation
     from stores.findings import Finding
     from stores.known import KnownIds
+    from stores.protocols import Checkpointer, History, ResultStore, RunIndex, RunLog, Session, SessionIndex
 
+    class RunStore(Checkpointer, RunIndex, History, RunLog, Protocol):
+        """What the command line asks of a store of runs: all there is."""
 
-class RunStore(Checkpointer, RunIndex, History, RunLog, Protocol):
-    """What the command line asks of a store of runs: all there is."""
+    class SessionStore(Session, SessionIndex, Protocol):
+        """What the command line asks of a store of sessions."""
 
+    class Archive(ResultStore, Protocol):
+        """What the command line asks of a store of archived outputs."""
 
-class SessionStore(Session, SessionIndex, Protocol):
-    """What the command line asks of a store of sessions."""
-
-
-class Archive(ResultStore, Protocol):
-    """What the command line asks of a store of archived outputs."""
-
-    def is_begun(self) -> bool:
-        """True once an output was archived."""
-        ...
+        def is_begun(self) -> bool:
+            """True once an output was archived."""
+            ...
 
 
 @dataclass(slots=True, frozen=True)

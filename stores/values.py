@@ -37,9 +37,12 @@ from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence, 
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from stores.entries import JSON
 from stores.errors import UserError
+
+if TYPE_CHECKING:
+    from stores.entries import JSON
 
 MAX_DEPTH = 200
 MAX_ITEMS = 1_000_000

@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lovia_cli.agent import Agent, Limits
-from lovia_cli.agentfile.output import output_parser
 from lovia_cli.agentfile.spec import AgentSpec, environment_names
 from lovia_cli.errors import AgentFileError, Problem
-from lovia_cli.models.base import Model
 from lovia_cli.models.registry import provider_factories
 from lovia_cli.models.spec import ModelFactory, ModelSpec
-from lovia_cli.tools.base import Tool
 from lovia_cli.yamlfile.validate import near
 
 if TYPE_CHECKING:
+    from lovia_cli.agent import Agent
     from lovia_cli.agentfile import schema
+    from lovia_cli.models.base import Model
+    from lovia_cli.tools.base import Tool
 
 
 def build_agent(
@@ -37,6 +36,9 @@ def build_agent(
     ``${env.NAME}`` is looked up, the process's own if not given. With ``is_offline`` no model is going to be asked, and
     none needs a price. Raises `AgentFileError` with all problems.
     """
+    from lovia_cli.agent import Agent, Limits
+    from lovia_cli.agentfile.output import output_parser
+
     environ = os.environ if environ is None else environ
     problems: list[Problem] = []
     if variables is not None:
@@ -54,7 +56,7 @@ def build_agent(
         model=built,
         instructions=spec.instructions.render if spec.instructions.parameters else spec.instructions.text,
         tools=tools,
-        limits=Limits(**spec.file.limits.model_dump()),
+        limits=Limits(**dict(spec.file.limits)),
         tool_concurrency=spec.file.tool_concurrency,
         model_settings=spec.file.model_settings,
         output_schema=spec.file.output_schema,

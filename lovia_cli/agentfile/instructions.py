@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lovia_cli.errors import AgentFileError, Problem
 from lovia_cli.yamlfile.reader import Document, Plain
 from lovia_cli.yamlfile.validate import near
-from stores.entries import JSON
 
 if TYPE_CHECKING:
     from lovia_cli.agentfile.schema import AgentFile, Parameter
+    from stores.entries import JSON
 
 _VARIABLE = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 """Braces around anything else are text, such as JSON in an example."""

@@ -1,9 +1,8 @@
 """The agent file as pydantic models: what they accept is what runs, and `json_schema` is made from them.
 
-Importing this module loads pydantic.
+Importing this module loads pydantic. Its annotations are no text (``from __future__ import annotations``): pydantic
+would have to compile each of them.
 """
-
-from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -27,7 +26,18 @@ from lovia_cli.agentfile.values import (
     visible,
 )
 from lovia_cli.tools.definition import DEFAULT_TIMEOUT
-from lovia_cli.yamlfile.fields import Boolean, Count, CountOrZero, JsonObject, Nullable, Seconds, Strict, Text
+from lovia_cli.yamlfile.fields import (
+    Boolean,
+    Count,
+    CountOrZero,
+    JsonObject,
+    Nullable,
+    Seconds,
+    Strict,
+    Text,
+    empty_dict,
+    empty_list,
+)
 
 Timeout = Annotated[Seconds | None, Nullable]
 OnResume = Annotated[Literal["rerun", "fail"], BeforeValidator(resume_policy)]
@@ -137,10 +147,10 @@ class ShellTool(Strict):
     args: dict[
         Annotated[Text, AfterValidator(identifier)],
         Annotated[dict[str, Any], PlainValidator(argument_schema, json_schema_input_type=dict[str, Any])],
-    ] = Field(default_factory=dict)
+    ] = Field(default_factory=empty_dict)
     """The arguments, each a JSON Schema; those without a default are required."""
     env: dict[Annotated[Text, AfterValidator(identifier)], Annotated[Text, AfterValidator(environment_value)]] = Field(
-        default_factory=dict
+        default_factory=empty_dict
     )
     """Variables for the command; ``${env.NAME}`` takes one from the environment of lovia."""
     cwd: Text | None = None
@@ -193,24 +203,24 @@ class AgentFile(Strict):
     """``provider:name``, or a mapping."""
     fallback: list[
         Annotated[ModelReference, BeforeValidator(model_reference, json_schema_input_type=ModelReference | str)]
-    ] = Field(default_factory=list)
+    ] = Field(default_factory=empty_list)
     """Models to ask, in turn, when the one before did not answer."""
-    providers: dict[Annotated[Text, AfterValidator(identifier)], Provider] = Field(default_factory=dict)
+    providers: dict[Annotated[Text, AfterValidator(identifier)], Provider] = Field(default_factory=empty_dict)
     """Further names for the part of a model before the colon."""
-    model_settings: JsonObject = Field(default_factory=dict)
+    model_settings: JsonObject = Field(default_factory=empty_dict)
     """Passed to the provider, such as ``temperature``."""
-    parameters: dict[Annotated[Text, AfterValidator(identifier)], Parameter] = Field(default_factory=dict)
+    parameters: dict[Annotated[Text, AfterValidator(identifier)], Parameter] = Field(default_factory=empty_dict)
     """Filled by ``--var``; ``{{ name }}`` in the instructions stands for one."""
     instructions: Annotated[
         Annotated[Text, Tag("(text)")] | Annotated[InstructionsFile, Tag("(file)")],
         Discriminator(lambda value: "(file)" if isinstance(value, dict | InstructionsFile) else "(text)"),
     ] = ""
-    tools: list[ToolEntry] = Field(default_factory=list)
+    tools: list[ToolEntry] = Field(default_factory=empty_list)
     output_schema: (
         Annotated[dict[str, Any], PlainValidator(argument_schema, json_schema_input_type=dict[str, Any])] | None
     ) = None
     """The JSON Schema of the answer; one that does not fit is sent back once."""
-    limits: LimitsOfRun = Field(default_factory=LimitsOfRun)
+    limits: LimitsOfRun = Field(default_factory=LimitsOfRun.model_construct)
     tool_concurrency: Count = 4
     """How many calls of one step run at the same time."""
     on_drift: Literal["warn", "error", "ignore"] = "warn"

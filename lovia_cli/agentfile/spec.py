@@ -38,16 +38,16 @@ class AgentSpec:
 
     @property
     def model(self) -> ModelSpec:
-        return ModelSpec(**self.file.model.model_dump())
+        return ModelSpec(**dict(self.file.model))
 
     @property
     def fallback(self) -> list[ModelSpec]:
-        return [ModelSpec(**model.model_dump()) for model in self.file.fallback]
+        return [ModelSpec(**dict(model)) for model in self.file.fallback]
 
     @property
     def providers(self) -> dict[str, ProviderSpec]:
         """The file's own names for providers."""
-        return {name: ProviderSpec(**row.model_dump()) for name, row in self.file.providers.items()}
+        return {name: ProviderSpec(**dict(row)) for name, row in self.file.providers.items()}
 
     def environment_names(self) -> list[str]:
         """The environment variables that the file names, sorted. Only names are ever stored."""

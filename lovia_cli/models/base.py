@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from stores.entries import JSON, AssistantTextEntry, Entry, ReasoningEntry, ToolCallEntry
-from stores.records import Usage
+if TYPE_CHECKING:
+    from stores.entries import JSON, AssistantTextEntry, Entry, ReasoningEntry, ToolCallEntry
+    from stores.records import Usage
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -54,6 +55,12 @@ class ReasoningDelta:
     text: str
 
 
+def _unknown_usage() -> Usage:
+    from stores.records import Usage
+
+    return Usage(requests=1, unknown=1)
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelResponse:
     """The whole turn, yielded last. Entries stand in the model's order, without step or position.
@@ -65,7 +72,7 @@ class ModelResponse:
 
     entries: list[AssistantTextEntry | ReasoningEntry | ToolCallEntry]
     finish_reason: str
-    usage: Usage = field(default_factory=lambda: Usage(requests=1, unknown=1))
+    usage: Usage = field(default_factory=_unknown_usage)
     model: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lovia_cli.models.scripted import said_by, usual_finish
+from lovia_cli.models.playing import said_by, usual_finish
 from stores.entries import (
     JSON,
     AssistantTextEntry,

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from lovia_cli.models.base import Model
 from lovia_cli.models.spec import ModelFactory, ModelSpec
+
+if TYPE_CHECKING:
+    from lovia_cli.models.base import Model
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

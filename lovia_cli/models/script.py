@@ -1,11 +1,12 @@
-"""The script of a scripted model, as a file or Python data states it. Importing this loads pydantic."""
+"""The script of a scripted model, as a file or Python data states it. Importing this loads pydantic.
 
-from __future__ import annotations
+Its annotations are no text (``from __future__ import annotations``): pydantic would have to compile each of them.
+"""
 
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, ValidationError, model_validator
 from pydantic.json_schema import WithJsonSchema
@@ -20,6 +21,7 @@ from lovia_cli.yamlfile.fields import (
     Strict,
     Text,
     bad,
+    empty_list,
     to_json,
     wrong,
 )
@@ -132,9 +134,9 @@ class Turn(Strict):
         str | dict[str, Any] | None, PlainValidator(_reasoning, json_schema_input_type=str | dict[str, Any])
     ] = None
     text: Text | None = None
-    tool_calls: list[Call] = Field(default_factory=list)
+    tool_calls: list[Call] = Field(default_factory=empty_list)
     entries: list[Annotated[dict[str, Any], PlainValidator(_entry, json_schema_input_type=dict[str, Any])]] = Field(
-        default_factory=list
+        default_factory=empty_list
     )
     """The whole response as a store keeps it, in place of reasoning, text and tool_calls."""
     usage: Annotated[TokenCounts | None, Nullable] = None
@@ -146,13 +148,13 @@ class Turn(Strict):
     fail: Annotated[Failure | None, BeforeValidator(_failure, json_schema_input_type=Failure | Outage)] = None
 
     @model_validator(mode="after")
-    def _cut_is_within(self) -> Turn:
+    def _cut_is_within(self) -> Self:
         if self.cut_after is not None and self.cut_after > self.chunks:
             raise bad(f"is cut after {self.cut_after} of {self.chunks} pieces", "raise 'chunks'")
         return self
 
     @model_validator(mode="after")
-    def _says_it_once(self) -> Turn:
+    def _says_it_once(self) -> Self:
         if self.entries and (self.reasoning is not None or self.text is not None or self.tool_calls):
             raise bad("has 'entries' and says the same in other fields too", "keep one of them")
         return self

@@ -9,27 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from itertools import pairwise
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lovia_cli.errors import CredentialsError, ProviderError, ScriptError
-from lovia_cli.models.base import Delta, ModelRequest, ModelResponse, ReasoningDelta, TextDelta
-from stores.entries import (
-    AssistantTextEntry,
-    Entry,
-    InputEntry,
-    ReasoningEntry,
-    ToolCallEntry,
-    ToolResultEntry,
-    entries_from_json,
-)
-from stores.records import Usage
 
 if TYPE_CHECKING:
-    from lovia_cli.models.script import Failure, Script, TokenCounts, Turn
+    from lovia_cli.models.base import Delta, ModelRequest
+    from lovia_cli.models.script import Failure, Script, Turn
 
 _RETRYABLE = frozenset({408, 429})
 _REFUSED = frozenset({401, 403})
@@ -85,13 +73,15 @@ class ScriptedModel:
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Play the turn of response ``request.number``."""
-        from asyncio import sleep  # who only checks a script has no event loop
+        from asyncio import sleep  # who only checks a script has no event loop, and nothing is said
+
+        from lovia_cli.models.playing import pieces_of, response_of
 
         if self._on_request:
             self._on_request(request)
         self._witness(request)
         place, turn = self._choose(request)
-        pieces = _pieces(turn)
+        pieces = pieces_of(turn)
         for done, piece in enumerate(pieces):
             if done == 0:
                 await sleep(turn.delay / len(pieces))
@@ -102,7 +92,7 @@ class ScriptedModel:
             for delta in piece:
                 yield delta
         self._break_off(place, turn, len(pieces))
-        yield self._response(request, turn)
+        yield response_of(turn, request.number, self._id)
 
     def _witness(self, request: ModelRequest) -> None:
         """Log the request: one append of one line, so that lines of several processes never mix."""
@@ -120,6 +110,7 @@ class ScriptedModel:
             raise ScriptError(message, where=str(self._log), hint="change or remove 'log' in the script") from error
 
     def _choose(self, request: ModelRequest) -> tuple[_Place, Turn]:
+        from lovia_cli.models.playing import unanswered
         from lovia_cli.models.script import Cases
 
         turns = self._script.turns
@@ -132,7 +123,7 @@ class ScriptedModel:
         turn = turns[index]
         if not isinstance(turn, Cases):
             return (index, 0), turn
-        said = _since_last_response(request.entries)
+        said = unanswered(request.entries)
         for number, case in enumerate(turn.cases):
             if case.when is None or case.when.search(said):
                 return (index, number), case
@@ -149,72 +140,6 @@ class ScriptedModel:
             self._cut.add(place)
             message = f"{self._id}: the stream broke off after {done} of {turn.chunks} pieces"
             raise ProviderError(message, retryable=True, hint="resume the run")
-
-    def _response(self, request: ModelRequest, turn: Turn) -> ModelResponse:
-        entries = said_by(turn, request.number)
-        finish_reason = turn.finish_reason or usual_finish(entries)
-        return ModelResponse(entries=entries, finish_reason=finish_reason, usage=_usage(turn.usage), model=self._id)
-
-
-def said_by(turn: Turn, number: int) -> list[AssistantTextEntry | ReasoningEntry | ToolCallEntry]:
-    """The entries of a turn that answers response ``number``."""
-    if turn.entries:
-        return cast("list[Any]", entries_from_json(deepcopy(turn.entries)))
-    entries: list[AssistantTextEntry | ReasoningEntry | ToolCallEntry] = []
-    if isinstance(turn.reasoning, dict):
-        provider = {"name": "scripted", "block": turn.reasoning}
-        entries.append(ReasoningEntry(text=turn.reasoning.get("text", ""), provider=provider))
-    elif turn.reasoning is not None:
-        entries.append(ReasoningEntry(text=turn.reasoning, provider={"name": "scripted"}))
-    if turn.text is not None:
-        entries.append(AssistantTextEntry(text=turn.text))
-    for position, call in enumerate(turn.tool_calls, 1):
-        call_id = f"call_{number}_{position}" if call.id is None else call.id
-        entries.append(ToolCallEntry(id=call_id, name=call.name, arguments=call.arguments))
-    return entries
-
-
-def usual_finish(entries: Sequence[Entry]) -> str:
-    """The finish reason of a turn that states none."""
-    return "tool_calls" if any(isinstance(entry, ToolCallEntry) for entry in entries) else "stop"
-
-
-def _since_last_response(entries: Sequence[Entry]) -> str:
-    """Inputs and results that the model has not answered yet, a line break between them."""
-    texts: list[str] = []
-    for entry in reversed(entries):
-        if isinstance(entry, InputEntry):
-            texts.append(entry.text)
-        elif isinstance(entry, ToolResultEntry):
-            texts.append(entry.output)
-        else:
-            break
-    return "\n".join(reversed(texts))
-
-
-def _pieces(turn: Turn) -> list[list[Delta]]:
-    """Reasoning and text cut into ``chunks`` pieces of nearly the same size; a short text leaves some empty."""
-    entries = said_by(turn, 1)
-    reasoning = "".join(entry.text for entry in entries if isinstance(entry, ReasoningEntry))
-    whole = reasoning + "".join(entry.text for entry in entries if isinstance(entry, AssistantTextEntry))
-    edges = [len(whole) * number // turn.chunks for number in range(turn.chunks + 1)]
-    return [list(_deltas(whole, len(reasoning), start, end)) for start, end in pairwise(edges)]
-
-
-def _deltas(whole: str, border: int, start: int, end: int) -> Iterator[Delta]:
-    """The piece from ``start`` to ``end``; what stands before ``border`` is reasoning."""
-    if thought := whole[start : min(end, border)]:
-        yield ReasoningDelta(thought)
-    if said := whole[max(start, border) : end]:
-        yield TextDelta(said)
-
-
-def _usage(counts: TokenCounts | None) -> Usage:
-    """One request; unknown unless both directions were counted, so that no sum looks more exact than it is."""
-    if counts is None:
-        return Usage(requests=1, unknown=1)
-    known = counts.input_tokens is not None and counts.output_tokens is not None
-    return Usage(**counts.model_dump(), requests=1, unknown=0 if known else 1)
 
 
 def _provider_error(model: str, fail: Failure) -> ProviderError:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lovia_cli.models.base import Model
 from stores.errors import UserError
+
+if TYPE_CHECKING:
+    from lovia_cli.models.base import Model
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,5 +31,5 @@ class ModelSpec:
         return ModelSpec(provider, name)
 
 
-ModelFactory = Callable[[ModelSpec, Path], Model]
+ModelFactory = Callable[[ModelSpec, Path], "Model"]
 """Builds the model of a spec; relative paths in it start at the folder, which is the agent file's."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from lovia_cli.models.base import ToolSpec
-from stores.entries import JSON
 from stores.errors import LoviaError
 
-OnResume = Literal["rerun", "fail"]
+if TYPE_CHECKING:
+    from lovia_cli.models.base import ToolSpec
+    from lovia_cli.tools.definition import OnResume
+    from stores.entries import JSON
 
 
 class ToolError(LoviaError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import get_args
+from typing import Literal, get_args
 
 from lovia_cli.errors import AgentFileError
-from lovia_cli.tools.base import OnResume
 
 DEFAULT_TIMEOUT = 120.0
+
+OnResume = Literal["rerun", "fail"]
+"""What happens to a call that a crash left without a result (Z5)."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

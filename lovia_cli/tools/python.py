@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, overload
 
 from lovia_cli.models.base import ToolSpec
-from lovia_cli.tools.base import OnResume, ToolContext, ToolError
-from lovia_cli.tools.definition import DEFAULT_TIMEOUT, check_definition
+from lovia_cli.tools.base import ToolContext, ToolError
+from lovia_cli.tools.definition import DEFAULT_TIMEOUT, OnResume, check_definition
 from lovia_cli.tools.loading import load_function
 from lovia_cli.tools.signature import Arguments, read_doc, undecorated
 from lovia_cli.tools.threads import in_thread

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from lovia_cli.models.base import ToolSpec
-from lovia_cli.tools.base import OnResume, ToolArgumentsError, ToolContext, ToolError
+from lovia_cli.tools.base import ToolArgumentsError, ToolContext, ToolError
+from lovia_cli.tools.definition import OnResume
 from stores.entries import JSON, Entry, ToolResultEntry, pair
 from stores.errors import StoreError
 from stores.protocols import ResultStore

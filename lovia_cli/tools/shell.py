@@ -12,8 +12,8 @@ from typing import Any
 
 from lovia_cli.errors import AgentFileError
 from lovia_cli.models.base import ToolSpec
-from lovia_cli.tools.base import OnResume, ToolArgumentsError, ToolContext, ToolError
-from lovia_cli.tools.definition import DEFAULT_TIMEOUT, check_definition
+from lovia_cli.tools.base import ToolArgumentsError, ToolContext, ToolError
+from lovia_cli.tools.definition import DEFAULT_TIMEOUT, OnResume, check_definition
 from lovia_cli.tools.output import DEFAULT_OUTPUT_LIMIT
 from lovia_cli.tools.process import Finished, run_group
 from lovia_cli.tools.signature import misfit, takes

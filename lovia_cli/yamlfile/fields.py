@@ -5,8 +5,6 @@ Text is what was written, quotes or not. Numbers and booleans must be written wi
 Importing this module loads pydantic.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Annotated, Any, ClassVar
@@ -14,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from lovia_cli.yamlfile.plugins import without_plugins
 from lovia_cli.yamlfile.reader import Plain
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -32,6 +31,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
     later: ClassVar[frozenset[str]] = frozenset()
     noun: ClassVar[str] = "this"
+
+    @classmethod
+    def model_rebuild(cls, **options: Any) -> bool | None:
+        """Build the validator, as pydantic does; it has none of the plugins that may be installed."""
+        with without_plugins():
+            return super().model_rebuild(**options)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -58,6 +63,16 @@ def field_docstrings(model: type[Strict]) -> dict[str, str]:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                         found[name] = inspect.cleandoc(text)
     return {name: text for name, text in found.items() if name in model.model_fields}
+
+
+def empty_list() -> list[Any]:
+    """A default. pydantic asks for its factory's signature, and to tell that of ``list`` Python needs its tokenizer."""
+    return []
+
+
+def empty_dict() -> dict[str, Any]:
+    """See `empty_list`."""
+    return {}
 
 
 def describe(value: object) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 from lovia_cli.agent import Agent, Limits
 from lovia_cli.engine.events import Event
 from lovia_cli.engine.runner import CheckpointOptions
-from lovia_cli.models.base import ModelRequest
+from lovia_cli.models.base import ModelRequest, ToolSpec
 from lovia_cli.models.scripted import ScriptedModel
-from lovia_cli.tools.base import OnResume, Tool, ToolContext, ToolSpec
+from lovia_cli.tools.base import Tool, ToolContext
+from lovia_cli.tools.definition import OnResume
 from stores.entries import Entry, entry_to_json
 from stores.memory import InMemoryCheckpointer
 from stores.protocols import RunLease
