@@ -6,10 +6,12 @@ store pays neither for a loop nor for a thread. So asyncio is imported by those 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -25,6 +27,9 @@ R = TypeVar("R")
 
 SHORT_SECONDS = 0.005
 """How long an event loop may be held up by one save: about what a garbage collection takes."""
+
+SPENT, MOST_SPENT = 8, 32
+"""How many files that were replaced a store keeps open before the thread closes them, and at the most."""
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -53,10 +58,11 @@ class Worker:
     """One thread a store, started with the first call from an event loop and ended with the store."""
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job | None] | None = None
+        self._jobs: SimpleQueue[Callable[[], None] | None] | None = None
         self._thread: threading.Thread | None = None
         self._waiting = 0
         self._last_save = SHORT_SECONDS
+        self._spent: deque[int] = deque()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
@@ -68,7 +74,7 @@ class Worker:
         job = _Job(partial(function, *args, **kwargs), loop)
         self._waiting += 1
         try:
-            self._queue().put(job)
+            self._queue().put(job.carry_out)
             result: R = await job.answer
         except CancelledError:
             await job.ended()
@@ -88,6 +94,26 @@ class Worker:
             return timed()
         return await self.call(timed)
 
+    def close_soon(self, fd: int | None) -> None:
+        """Close a file that was replaced, in the thread and some time: nobody has to wait until its blocks are free."""
+        if fd is not None:
+            self._spent.append(fd)
+        if len(self._spent) >= MOST_SPENT:  # the thread does not keep up
+            self._close_spent()
+        elif len(self._spent) >= SPENT:
+            self._queue().put(self._close_spent)
+
+    def close_all(self, fd: int | None) -> None:
+        """Close it now, and those that were left for later."""
+        if fd is not None:
+            self._spent.append(fd)
+        self._close_spent()
+
+    def _close_spent(self) -> None:
+        with suppress(IndexError):  # several may be at it
+            while True:
+                os.close(self._spent.popleft())
+
     def _timed(self, function: Callable[[], R]) -> R:
         began = time.monotonic()
         try:
@@ -95,7 +121,7 @@ class Worker:
         finally:
             self._last_save = time.monotonic() - began
 
-    def _queue(self) -> SimpleQueue[_Job | None]:
+    def _queue(self) -> SimpleQueue[Callable[[], None] | None]:
         # After a fork the child has the object but not the thread.
         if self._jobs is None or self._thread is None or not self._thread.is_alive():
             self._jobs = SimpleQueue()
@@ -116,6 +142,15 @@ class _Job:
         self.answer: asyncio.Future[Any] = loop.create_future()
         self.is_over = False
 
+    def carry_out(self) -> None:
+        """In the thread: do it, and have the caller told."""
+        try:
+            outcome: tuple[Any, BaseException | None] = (self.function(), None)
+        except BaseException as error:
+            outcome = (None, error)
+        with suppress(RuntimeError):  # the caller's event loop is closed: nobody is left to tell
+            self.loop.call_soon_threadsafe(self.tell, *outcome)
+
     def tell(self, result: Any, error: BaseException | None) -> None:
         """In the caller's loop: it is done."""
         self.is_over = True
@@ -134,12 +169,7 @@ class _Job:
                 await self.answer
 
 
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
+def _work(jobs: SimpleQueue[Callable[[], None] | None]) -> None:
     while job := jobs.get():
-        try:
-            outcome: tuple[Any, BaseException | None] = (job.function(), None)
-        except BaseException as error:
-            outcome = (None, error)
-        with suppress(RuntimeError):  # the caller's event loop is closed: nobody is left to tell
-            job.loop.call_soon_threadsafe(job.tell, *outcome)
-        del job, outcome  # an idle thread keeps nothing alive
+        job()
+        del job  # an idle thread keeps nothing alive

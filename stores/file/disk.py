@@ -142,24 +142,36 @@ class Folder:
         """
         self._place(name, data, by or self, durable=True)
 
+    def write_open(self, name: str, data: bytes) -> int:
+        """`write`, and the descriptor of the new file: for one that is going to be replaced soon.
+
+        As long as a replaced file is open, nothing of it is freed. Where it is not, the rename frees its blocks before
+        it returns, which takes as long as a flush.
+        """
+        return self._place(name, data, self, durable=True, stays_open=True)
+
     def put(self, name: str, data: bytes) -> None:
         """Place a file whole but not durably: for what no other process than a living one reads."""
         self._place(name, data, self, durable=False)
 
-    def _place(self, name: str, data: bytes, by: Folder, *, durable: bool) -> None:
+    def _place(self, name: str, data: bytes, by: Folder, *, durable: bool, stays_open: bool = False) -> int:
         temp = f".{os.urandom(10).hex()}{TEMP}"
         try:
             fd = os.open(temp, _CREATE, 0o600, dir_fd=by.fd)
             try:
                 _fill(fd, data, durable=durable)
                 os.rename(temp, name, src_dir_fd=by.fd, dst_dir_fd=self.fd)
+                if durable:
+                    flush(self.fd)
             except BaseException:
+                os.close(fd)
                 by._forget(temp)
                 raise
-            if durable:
-                flush(self.fd)
+            if not stays_open:
+                os.close(fd)
         except OSError as error:
             raise write_error(error, self.where(name)) from error
+        return fd
 
     def _forget(self, name: str) -> None:
         """Remove what may not even be there, while something worse is on its way to the caller."""
@@ -195,16 +207,13 @@ class Folder:
 
 
 def _fill(fd: int, data: bytes, *, durable: bool) -> None:
-    """Write all of ``data``, flush it, and close ``fd`` whatever happens."""
-    try:
-        os.fchmod(fd, 0o600)  # the umask may have taken even that away
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-        if durable:
-            flush(fd)
-    finally:
-        os.close(fd)
+    """Write all of ``data``, and flush it."""
+    os.fchmod(fd, 0o600)  # the umask may have taken even that away
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    if durable:
+        flush(fd)
 
 
 def flush(fd: int) -> None:

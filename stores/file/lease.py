@@ -42,6 +42,7 @@ class FileLease:
         self._data: Folder | None = None
         self._ref: Ref | None = None
         self._tail: Tail | None = None
+        self._written: int | None = None
         self._old_key: str | None = None
         self._is_open = self._is_broken = self._is_over = False
 
@@ -67,6 +68,8 @@ class FileLease:
         for folder in (self._runs, self._data):
             if folder:
                 folder.close()
+        self._root.worker.close_all(self._written)
+        self._written = None
 
     def _load(self) -> RunSnapshot | None:
         self._open()
@@ -136,7 +139,8 @@ class FileLease:
         if sealed:
             tail = self._tail = tail.next(self._run_id, ref.key)
         tail.add(line, save)
-        data.write(chunk_name(tail.n), tail.lines.bytes())
+        replaced, self._written = self._written, data.write_open(chunk_name(tail.n), tail.lines.bytes())
+        self._root.worker.close_soon(replaced)
         if sealed or ref.status != Status.RUNNING:
             ref.point_at(tail.n, tail.lines.sum)
             ref.write(runs, by=data)

@@ -1,6 +1,7 @@
 """What a save costs, and where it goes: the numbers of the seal rule, counted."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from stores.file import FileStore
 from stores.file.chunks import FULL
 from stores.protocols import RunLease
 from stores.records import Save
+from stores.worker import MOST_SPENT
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -27,6 +29,7 @@ from tests.store_file.kit import (
 pytestmark = pytest.mark.anyio
 
 STEPS = 300
+DESCRIPTORS = "/dev/fd"
 
 
 @pytest.fixture
@@ -72,6 +75,21 @@ async def test_small_saves_share_a_chunk_and_large_ones_are_never_written_twice(
     assert len(read(chunk(path, 2))["records"]) == 1
     assert len(files(path, "data/*/*.json")) == 3
     assert chunk(path, 1).stat().st_size < chunk(path, 3).stat().st_size < FULL
+
+
+async def test_few_of_the_files_that_were_replaced_stay_open_and_none_after_the_lease(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "before", 2)  # the store's thread is there
+    idle = len(os.listdir(DESCRIPTORS))
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(first())
+        held = []
+        for number in range(2, 100):
+            await lease.save(later(number))
+            held.append(len(os.listdir(DESCRIPTORS)))
+        await lease.load()  # behind what the thread had to close
+    assert max(held) <= idle + 5 + MOST_SPENT
+    assert len(os.listdir(DESCRIPTORS)) == idle
 
 
 async def test_h1_every_save_is_found_by_its_chunks_header(path: Path) -> None:
