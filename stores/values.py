@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import json
 import math
 import numbers
 import re
@@ -254,4 +253,6 @@ def _exception_text(error: BaseException) -> str:
 
 
 def _json(form: JSON) -> str:
-    return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+    from json import dumps
+
+    return dumps(form, ensure_ascii=False, separators=(",", ":"))

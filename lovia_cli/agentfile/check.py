@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,13 +73,15 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 def _parts(malformed: Iterable[Sequence[str | int]]) -> set[_Part]:
     """The parts of the file that have something malformed in them, and those that cannot be judged without."""
+    from difflib import get_close_matches
+
     from lovia_cli.agentfile.schema import AgentFile
 
     parts: set[_Part] = set()
     for path in filter(None, malformed):  # an empty one is the whole file, of which nothing is left
         parts.add(tuple(path[:2] if path[0] in _LISTS else path[:1]))
         if path[0] not in AgentFile.model_fields:  # most likely one of them, misspelt
-            parts |= {(key,) for key in difflib.get_close_matches(str(path[0]), AgentFile.model_fields, n=1)}
+            parts |= {(key,) for key in get_close_matches(str(path[0]), AgentFile.model_fields, n=1)}
     for key, dependent in _DEPENDENT.items():
         if (key,) in parts:
             parts |= {(other,) for other in dependent}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -121,4 +120,6 @@ def _typed(name: str, parameter: Parameter, value: Any) -> JSON:
 
 
 def _shown(value: JSON) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    from json import dumps
+
+    return value if isinstance(value, str) else dumps(value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from lovia_cli.cli.answers import Answer, Overview, RunHistory, SessionHistory
+from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.filters import STATUSES, since_given, status_given
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
+from lovia_cli.cli.listed import Overview, RunHistory, SessionHistory
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option

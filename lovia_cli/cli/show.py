@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from lovia_cli.cli.answers import Answer, Item, Transcript
+from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, thing_meant
+from lovia_cli.cli.listed import Item, Transcript
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option

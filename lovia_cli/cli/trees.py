@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lovia_cli import exits
-from lovia_cli.cli.answers import Row, run_row
+from lovia_cli.cli.answers import Row
+from lovia_cli.cli.listed import run_row
 
 if TYPE_CHECKING:
     from stores.records import RunInfo

@@ -8,8 +8,7 @@ the window or hides a line. There is no markup anywhere, so nothing else in a te
 from __future__ import annotations
 
 import re
-import shlex
-import unicodedata
+from functools import cache
 
 UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1 (0x9b alone starts a sequence)
@@ -19,8 +18,10 @@ UNSAFE = (
 )
 """The characters that no terminal is shown, as the inside of a regular expression's brackets."""
 
-_IN_TEXT = re.compile(f"[{UNSAFE}]")
-_IN_LINE = re.compile(f"[\t\n{UNSAFE}]")
+
+@cache
+def _unsafe(lines: bool) -> re.Pattern[str]:
+    return re.compile(f"[{UNSAFE}]" if lines else f"[\t\n{UNSAFE}]")
 
 
 def safe(text: str, *, lines: bool = True) -> str:
@@ -28,9 +29,9 @@ def safe(text: str, *, lines: bool = True) -> str:
 
     Newlines and tabs stay, unless ``lines`` is False: then the result is one line.
     """
-    if lines:
-        return _IN_TEXT.sub(_visible, text.replace("\r\n", "\n"))
-    return _IN_LINE.sub(_visible, text)
+    if text.isprintable():  # most are, and then nothing in them is unsafe
+        return text
+    return _unsafe(lines).sub(_visible, text.replace("\r\n", "\n") if lines else text)
 
 
 def _visible(match: re.Match[str]) -> str:
@@ -43,7 +44,9 @@ def _visible(match: re.Match[str]) -> str:
 def quoted(word: str) -> str:
     """One shell word that stands for exactly ``word``; what `safe` would change is written as an escape."""
     if safe(word, lines=False) == word:
-        return shlex.quote(word)
+        from shlex import quote
+
+        return quote(word)
     body = safe(word.replace("\\", "\\\\").replace("'", "\\'"), lines=False)
     return f"$'{body}'"
 
@@ -56,6 +59,8 @@ def width(text: str) -> int:
 
 
 def _columns(char: str) -> int:
+    import unicodedata
+
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,181 +1,53 @@
-"""Listings for people, and the lines of every other answer but a run's."""
+"""The lines of every answer but a run's, for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lovia_cli.cli import answers
-from lovia_cli.cli.compared import Compared
-from lovia_cli.cli.trees import RunTrees
-from lovia_cli.render.table import Column, table
-from lovia_cli.render.terminal import Paint, safe, width
-from lovia_cli.render.times import clock, when
+from lovia_cli.cli.answers import Answer, Checked, Document, Told
+from lovia_cli.render.terminal import Paint, safe
 
 if TYPE_CHECKING:
     from lovia_cli.render.streams import Out
     from lovia_cli.settings import Settings
 
 
-def lines(answer: answers.Answer, settings: Settings, out: Out) -> Iterator[str]:
+def lines(answer: Answer, settings: Settings, out: Out) -> Iterator[str]:
     """The lines of any answer but a run's."""
     paint = Paint(settings.color and out.is_terminal)
-    if isinstance(answer, answers.Overview):
-        yield from _overview(answer, paint, out.columns)
-    elif isinstance(answer, RunTrees):
-        yield from _run_trees(answer, paint, out.columns)
-    elif isinstance(answer, answers.RunHistory):
-        yield from _run_history(answer, paint, out.columns)
-    elif isinstance(answer, answers.SessionHistory):
-        yield from _session_history(answer, paint, out.columns)
-    elif isinstance(answer, answers.Transcript):
+    if isinstance(answer, Checked):
+        yield from _checked(answer, paint)
+    elif isinstance(answer, Document):
+        yield safe(answer.text)
+    elif isinstance(answer, Told):
+        if answer.message and not (settings.quiet and answer.to_stderr):
+            yield safe(answer.message)
+    else:
+        yield from _read(answer, paint, settings.verbose, out.columns)
+
+
+def _read(answer: Answer, paint: Paint, verbose: int, columns: int | None) -> Iterator[str]:
+    """The lines of what was read from a store. A command that reads none loads nothing of this."""
+    from lovia_cli.cli.compared import Compared
+    from lovia_cli.cli.listed import Transcript
+
+    if isinstance(answer, Transcript):
         from lovia_cli.render.transcript import transcript
 
-        yield from transcript(answer, paint, settings.verbose, out.columns)
+        yield from transcript(answer, paint, verbose, columns)
     elif isinstance(answer, Compared):
         from lovia_cli.render.comparison import comparison
 
-        yield from comparison(answer, paint, settings.verbose, out.columns)
-    elif isinstance(answer, answers.Checked):
-        yield from _checked(answer, paint)
-    elif isinstance(answer, answers.Document):
-        yield safe(answer.text)
-    elif isinstance(answer, answers.Told) and answer.message and not (settings.quiet and answer.to_stderr):
-        yield safe(answer.message)
+        yield from comparison(answer, paint, verbose, columns)
+    else:
+        from lovia_cli.render.listings import Listing, listing
+
+        if isinstance(answer, Listing):
+            yield from listing(answer, paint, columns)
 
 
-_OVERVIEW = (
-    Column("", 3, 7),
-    Column("ID", 0, 36, is_id=True),
-    Column("STATUS", 0, 11),
-    Column("STEPS", 4, 5),
-    Column("UPDATED", 2, 10),
-    Column("SESSION", 5, 12, is_id=True),
-    Column("AGENT", 6, 8),
-)
-_TREES = (
-    Column("RUN", 0, 36),
-    Column("STATUS", 0, 11),
-    Column("FROM", 3, 8),
-    Column("STEPS", 4, 5),
-    Column("UPDATED", 2, 10),
-    Column("AGENT", 6, 8),
-)
-_SAVES = (
-    Column("SAVE"),
-    Column("STEP", 4),
-    Column("TIME", 3, 8),
-    Column("STATUS", 2, 11),
-    Column("WHAT"),
-    Column("ENTRIES", 6, 7),
-    Column("TOKENS", 5, 6),
-)
-_SEGMENTS = (
-    Column("N"),
-    Column("RUN", 0, 36, is_id=True),
-    Column("FINISHED", 1, 10),
-    Column("STEPS", 3, 5),
-    Column("ENTRIES", 6, 7),
-    Column("TOKENS", 5, 6),
-    Column("HOW", 4, 8),
-)
-
-
-def _overview(answer: answers.Overview, paint: Paint, columns: int | None) -> Iterator[str]:
-    if not answer.runs and not answer.sessions:
-        none = "nothing of that kind" if answer.filtered else "no runs or sessions"
-        yield f"{none} in {safe(answer.store, lines=False)}"
-        return
-    rows, damage = [], []
-    for row in answer.rows():
-        if row["damage"]:
-            damage.append(f"{row['kind']} {_id(row)} is damaged: {row['damage']}")
-        rows.append(_overview_row(row, columns))
-    yield from table(_OVERVIEW, rows, paint, columns)
-    for note in damage:
-        yield f"{paint.red('damaged:')} {safe(note, lines=False)}"
-    if damage:
-        yield "look closer with: lovia doctor"
-
-
-def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
-    updated = when(row["updated_at"], short=columns is not None)
-    if row["kind"] == "session":
-        status = "damaged" if row["damage"] else _count(row["segments"], "run")
-        return ["session", _id(row), status, "", updated, "", ""]
-    status = "damaged" if row["damage"] else _status(row)
-    session = row["session_id"]
-    return ["run", _id(row), status, str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
-
-
-def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[str]:
-    if not answer.runs:
-        yield f"{'no run of that kind' if answer.filtered else 'no runs'} in {safe(answer.store, lines=False)}"
-        return
-    rows = []
-    for row in answer.rows():
-        indent = "  " * (row["depth"] - 1) + "└ " if row["depth"] else ""
-        origin = row["forked_from"] or {}
-        place = f"step {origin['step']}" if "step" in origin else "-"
-        if origin and not row["depth"]:
-            place += f" of {origin.get('run_id')}"
-        status = "damaged" if row["damage"] else _status(row)
-        updated = when(row["updated_at"], short=columns is not None)
-        rows.append([indent + row["run_id"], status, place, str(row["steps"]), updated, row["agent"] or "-"])
-    yield from table(_TREES, rows, paint, columns)
-
-
-def _status(row: dict[str, Any]) -> str:
-    """The status, and why a run stopped or who executes it."""
-    status = str(row["status"])
-    if row["owner"]:
-        return f"{status} (pid {row['owner']['pid']})"
-    reason = (row["stop"] or {}).get("reason") if status == "interrupted" else None
-    return f"{status} ({(row['stop'] or {}).get('name') or reason})" if reason else status
-
-
-def _run_history(answer: answers.RunHistory, paint: Paint, columns: int | None) -> Iterator[str]:
-    row = answers.run_row(answer.run)
-    facts = [_status(row), f"agent {safe(row['agent'] or '-', lines=False)}"]
-    facts += [f"session {safe(row['session_id'], lines=False)}"] if row["session_id"] is not None else []
-    fits = columns is None or width(f"run {_id(row)}: {', '.join(facts)}") <= columns
-    yield f"run {paint.bold(_id(row))}: " + (", " if fits else "\n  ").join(facts)
-    rows = []
-    for save in answer.saves:
-        where = save.info.get("position")
-        what = save.event + (f" {save.step}.{where}" if where else "")
-        at = clock(save.at, short=columns is not None)
-        tokens = _tokens(save.info.get("usage"))
-        rows.append([str(save.number), str(save.step), at, str(save.status), what, str(save.entries), tokens])
-    yield from table(_SAVES, rows, paint, columns)
-
-
-def _session_history(answer: answers.SessionHistory, paint: Paint, columns: int | None) -> Iterator[str]:
-    yield f"session {paint.bold(safe(answer.session_id, lines=False))}: {_count(len(answer.segments), 'finished run')}"
-    rows = []
-    for number, segment in enumerate(answer.segments, answer.first):
-        run, timing = _dict(segment.meta.get("run")), _dict(segment.meta.get("timing"))
-        rows.append(
-            [
-                str(number),
-                segment.run_id,
-                when(timing.get("finished_at"), short=columns is not None),
-                str(run.get("steps", "-")),
-                str(len(segment.entries)),
-                _tokens(run.get("usage")),
-                "cut by a rewind" if segment.truncated else str(run.get("finish_reason") or "-"),
-            ]
-        )
-    if rows:
-        yield from table(_SEGMENTS, rows, paint, columns)
-    beside = [("unfinished", answer.unfinished), ("not in the session", answer.outside)]
-    for what, info in ((what, info) for what, infos in beside for info in infos):
-        row = answers.run_row(info)
-        at = when(info.updated_at, short=columns is not None)
-        yield f"{what}: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {at}"
-
-
-def _checked(answer: answers.Checked, paint: Paint) -> Iterator[str]:
+def _checked(answer: Checked, paint: Paint) -> Iterator[str]:
     for finding in answer.findings:
         where, message = str(finding.get("where") or ""), str(finding.get("message") or "")
         yield f"{safe(where, lines=False)}: {safe(message, lines=False)}" if where else safe(message, lines=False)
@@ -185,25 +57,3 @@ def _checked(answer: answers.Checked, paint: Paint) -> Iterator[str]:
             yield f"  {paint.green('done:')} {safe(str(done), lines=False)}"
     if answer.summary:
         yield safe(answer.summary, lines=False)
-
-
-def _id(row: dict[str, Any]) -> str:
-    return safe(row["run_id"] if "run_id" in row else row["session_id"], lines=False)
-
-
-def _tokens(usage: Any) -> str:
-    known = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
-    numbers = [number for number in known if number is not None]
-    return str(sum(numbers)) if numbers else "-"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _or_dash(value: str | None) -> str:
-    return "-" if value is None else value

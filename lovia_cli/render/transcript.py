@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lovia_cli.cli.answers import Transcript, run_row
+from lovia_cli.cli.listed import Transcript, run_row
 from lovia_cli.render.attached import attached
 from lovia_cli.render.json import dumps
 from lovia_cli.render.terminal import Paint, safe

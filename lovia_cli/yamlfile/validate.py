@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
@@ -63,8 +62,10 @@ def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
 
 def near(word: str, known: Iterable[str], *, otherwise: bool = True) -> str | None:
     """A hint: ``did you mean 'instructions'?``, or all there is to choose from."""
+    from difflib import get_close_matches
+
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    close = get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {', '.join(names)}" if names and otherwise else None
