@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import sys
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from lovia_cli.errors import AgentFileError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 async def load_sdk(module: str, extra: str) -> Any:
     """Import a vendor's SDK off the event loop. Raises `AgentFileError`, naming the extra, when it is missing."""
     if module in sys.modules:
         return sys.modules[module]
+    from asyncio import to_thread
+
     try:
-        return await asyncio.to_thread(importlib.import_module, module)
+        return await to_thread(importlib.import_module, module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != module:
             raise
@@ -26,7 +30,7 @@ async def load_sdk(module: str, extra: str) -> Any:
         ) from error
 
 
-_KEPT: WeakKeyDictionary[asyncio.AbstractEventLoop, set[AsyncGenerator[Any, None]]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[AbstractEventLoop, set[AsyncGenerator[Any, None]]] = WeakKeyDictionary()
 """The open clients of each loop. A model may be dropped before its loop ends; its connections wait to be closed."""
 
 
@@ -38,13 +42,15 @@ class LoopClient:
     """
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: AbstractEventLoop | None = None
         self._keeper: AsyncGenerator[Any, None] | None = None
         self._client: Any = None
 
     async def get(self, make: Callable[[], Any]) -> Any:
         """The client of the running loop; ``make`` makes it when there is none."""
-        loop = asyncio.get_running_loop()
+        from asyncio import get_running_loop  # a model that is only checked has no event loop
+
+        loop = get_running_loop()
         if self._loop is not loop:
             self._keeper = _keep(make())
             self._client = await anext(self._keeper)

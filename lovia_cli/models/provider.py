@@ -7,15 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lovia_cli.errors import CredentialsError, ProviderError
 from lovia_cli.models.base import Delta, ModelRequest
 from lovia_cli.models.client import LoopClient, load_sdk
-from lovia_cli.models.exchange import Exchange
-from lovia_cli.models.faults import Faults
 from lovia_cli.models.wire import BadAnswer, ErrorBody, Wire
 from lovia_cli.tools.arguments import clean_json
+
+if TYPE_CHECKING:
+    from lovia_cli.models.exchange import Exchange
 
 CONNECT_TIMEOUT = 20.0
 
@@ -121,6 +122,9 @@ class ProviderModel(ABC):
             raise exchange.error(error) from None
 
     async def _exchange(self) -> Exchange:
+        from lovia_cli.models.exchange import Exchange
+        from lovia_cli.models.faults import Faults
+
         endpoint = self.endpoint
         key = endpoint.key()
         sdk = await load_sdk(self.sdk, self.sdk)

@@ -8,18 +8,20 @@ import re
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lovia_cli.errors import AgentFileError
 from lovia_cli.models.base import ToolSpec
 from lovia_cli.tools.base import ToolArgumentsError, ToolContext, ToolError
 from lovia_cli.tools.definition import DEFAULT_TIMEOUT, OnResume, check_definition
 from lovia_cli.tools.output import DEFAULT_OUTPUT_LIMIT
-from lovia_cli.tools.process import Finished, run_group
 from lovia_cli.tools.signature import misfit, takes
 from lovia_cli.tools.template import as_script, check_places, fill, variables
 from stores.entries import JSON
 from stores.values import to_text
+
+if TYPE_CHECKING:
+    from lovia_cli.tools.process import Finished
 
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELL = "/bin/sh"
@@ -94,6 +96,8 @@ class ShellTool:
 
     async def call(self, arguments: dict[str, JSON], context: ToolContext) -> str:
         """Run the command and return its output; raises `ToolError` when it fails."""
+        from lovia_cli.tools.process import run_group  # who only checks a tool has no event loop
+
         self.check(arguments)
         filled = {name: schema.get("default") for name, schema in self._schemas.items()} | arguments
         environment = dict(os.environ) | self._env | _call_environment(context)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lovia_cli.errors import AgentFileError, Problem
 from stores.values import clean_text
@@ -29,8 +29,7 @@ class Plain(str):
     __slots__ = ()
 
 
-@dataclass(slots=True, frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A place in the file; both numbers count from 1."""
 
     line: int
@@ -170,7 +169,6 @@ _OTHER_THAN_TEXT = re.compile(r"~?|null|true|false|[-+]?[0-9]+|[-+]?(\.[0-9]+|[0
 """Unquoted keys that YAML 1.2 does not read as text."""
 
 
-@dataclass(slots=True)
 class _Builder:
     """Puts events together to nodes.
 
@@ -178,10 +176,11 @@ class _Builder:
     ``problems``, so that a person sees all of a file at once; what cannot is raised.
     """
 
-    file: str
-    open: list[Node] = field(default_factory=list)
-    key: list[str | None] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.open: list[Node] = []
+        self.key: list[str | None] = []
+        self.problems: list[Problem] = []
 
     def build(self, events: Iterator[Any]) -> Node:
         root: Node | None = None
