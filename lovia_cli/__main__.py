@@ -10,7 +10,7 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Carry out the command line and leave at once: a tool's thread that hangs keeps nobody waiting."""
-    gc.set_threshold(10_000, 20, 100)  # starting makes many objects and hardly any garbage
+    gc.set_threshold(50_000, 20, 100)  # starting makes many objects and hardly any garbage
     try:
         if sys.argv[1:2] == ["__complete"]:  # what a shell asks at every TAB: no parser is loaded for it
             from lovia_cli.cli.complete import main as complete

@@ -23,8 +23,8 @@ _KINDS: dict[str, StoreKind] = {"file": "file", "sqlite": "sqlite"}
 _USE = "use PATH, file:PATH or sqlite:PATH"
 _DATABASE = b"SQLite format 3\0"
 """What a database file begins with."""
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+]+):(.*)", re.DOTALL)
-_PASSWORD = re.compile(r"(?<=:).*(?=@)|(?<=password=)[^&]*", re.DOTALL | re.IGNORECASE)
+_SCHEME = r"(?s)([A-Za-z][A-Za-z0-9+]+):(.*)"
+_PASSWORD = r"(?si)(?<=:).*(?=@)|(?<=password=)[^&]*"
 """In what stands behind a URL's user name; a password with an ``@`` or a ``/`` of its own goes whole."""
 
 
@@ -74,13 +74,13 @@ def locate_store(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Sto
 
 def _named_store(value: str, source: str, origin: Origin, cwd: Path) -> StoreLocation:
     """The store that a path or a URL names."""
-    match = _SCHEME.fullmatch(value)
+    match = re.fullmatch(_SCHEME, value)
     scheme, rest = match.groups() if match else ("file", value)
     kind = _KINDS.get(scheme)
     if kind is None:
         is_planned = scheme in ("postgresql", "postgres")
         what = f"{scheme} stores are not there yet" if is_planned else f"unknown kind of store {scheme!r}"
-        raise UserError(what, where=f"{source} {scheme}:{_PASSWORD.sub('***', rest)}", hint=_USE)
+        raise UserError(what, where=f"{source} {scheme}:{re.sub(_PASSWORD, '***', rest)}", hint=_USE)
     if rest.startswith("//"):  # file:///path, as other tools write it; file://host/path has no meaning here
         rest = f"/{rest.lstrip('/')}"
     if not rest.strip() or "\0" in rest or (kind == "sqlite" and rest in ("/", ":memory:")):

@@ -3,7 +3,6 @@
 Its annotations are no text (``from __future__ import annotations``): pydantic would have to compile each of them.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -38,7 +37,9 @@ def _arguments(value: Any) -> str:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, dict):
-        return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+        from json import dumps
+
+        return dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
     raise wrong("a mapping or text", value)
 
 
@@ -220,7 +221,9 @@ def _json_in(path: Path) -> tuple[Any, int]:
         text = path.read_bytes()
         if not text.lstrip().startswith(b"{"):
             return None, 0
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant), len(text)
+        from json import loads
+
+        return loads(text, object_pairs_hook=_once, parse_constant=_no_constant), len(text)
     except (OSError, ValueError, RecursionError):
         return None, 0
 

@@ -6,7 +6,6 @@ script where its transcript stands.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -98,7 +97,9 @@ class ScriptedModel:
         """Log the request: one append of one line, so that lines of several processes never mix."""
         if self._log is None:
             return
-        line = json.dumps({"run_id": request.run_id, "agent": request.agent, "n": request.number}) + "\n"
+        from json import dumps
+
+        line = dumps({"run_id": request.run_id, "agent": request.agent, "n": request.number}) + "\n"
         try:
             log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
             try:
