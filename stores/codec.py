@@ -31,6 +31,9 @@ _VERSION = re.compile(rb'\s*\{\s*"v"\s*:\s*(\d{1,18})\b')
 _OURS = b'{"v":%d,' % VERSION
 _BETWEEN = b",\n"
 _END_OF_LIST = b"\n]"
+_TAB = b"\t"
+"""Stands before the entries of a save. Nothing else that we write holds one, so entries are found without parsing."""
+_ENTRIES = b'"entries":'
 
 
 def dumps(value: JSON) -> bytes:
@@ -100,17 +103,78 @@ class Lines:
         return b"".join((*self._parts, _END_OF_LIST, _MARK, self.sum.encode(), _CLOSE))
 
 
+class Lined:
+    """A document of lines as it was read and checked: its header is parsed, its records when somebody asks.
+
+    Another writer may have set it out differently: then all of it is parsed at once.
+    """
+
+    __slots__ = ("_document", "_is_ours", "_kind", "_name", "count", "data", "header", "where")
+
+    def __init__(self, data: bytes, kind: str, name: str, *, where: str) -> None:
+        check(data, where=where)
+        self.data, self.where, self._kind, self._name = data, where, kind, name
+        self._document: dict[str, Any] | None = None
+        end = data.find(b"\n")
+        opening = b'"' + name.encode() + b'":['
+        self._is_ours = data.endswith(opening, 0, end) and data.endswith(_END_OF_LIST, 0, -_TAIL)
+        if self._is_ours:
+            self.header: dict[str, Any] = _parsed(data[:end] + b"]}", kind, where=where)
+            self.header["sum"] = data[-_TAIL + len(_MARK) : -len(_CLOSE)].decode()
+            self.count = data.count(b"\n") - 2  # of the header, and of the closing line
+        else:
+            self.header = self.document
+            self.count = len(self.records)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All of it."""
+        if self._document is None:
+            self._document = _parsed(self.data, self._kind, where=self.where)
+        return self._document
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.document[self._name]
+        return found
+
+    def take_entries(self) -> list[dict[str, JSON]]:
+        """The entries that `encode_save` has marked, for `decode_entries`. The document is used up.
+
+        The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
+        was written by others, only `records` tells.
+        """
+        parts = self.data.split(_TAB)[1:] if self._is_ours else []
+        self.data = b""  # so that the next one finds its place in memory
+        rows: list[dict[str, JSON]] = []
+        try:
+            for part in parts:  # one by one: what a small text takes to parse is no reason to grow the heap
+                rows += orjson.loads(part[len(_ENTRIES) : part.index(b"\n")].removesuffix(b",")[:-1])
+        except (ValueError, TypeError):
+            return []
+        return rows
+
+
 def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     """The document in ``data``, checked: version first, then ending, checksum, JSON and kind.
 
     Raises `StoreVersionError` when a newer lovia wrote it, even if nothing else of it can be read, and
     `StoreDamagedError` when these are not the bytes that were written. ``where`` names the file.
     """
+    check(data, where=where)
+    return _parsed(data, kind, where=where)
+
+
+def check(data: bytes, *, where: str) -> None:
+    """Raise, as `decode` does, unless ``data`` is what a lovia of this format wrote."""
     if not data.startswith(_OURS) and (found := _VERSION.match(data)) and int(found[1]) > VERSION:
         raise StoreVersionError(f"a newer lovia wrote this file, in format {int(found[1])}", where=where)
     digest = hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest().encode()
     if data[-_TAIL:] != _MARK + digest + _CLOSE:
         raise StoreDamagedError(_what_is_wrong(data), where=where)
+
+
+def _parsed(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     try:
         document = orjson.loads(data)
     except ValueError as error:
@@ -163,9 +227,10 @@ def encode_save(save: Save) -> bytes:
     row.update(save.extra)
     if save.keep is not None:
         row["keep"] = save.keep
-    if save.entries:
-        row["entries"] = [entry_to_json(entry) for entry in save.entries]
-    return dumps(row)
+    line = dumps(row)
+    if not save.entries:
+        return line
+    return b"".join((line[:-1], b",", _TAB, _ENTRIES, dumps([entry_to_json(entry) for entry in save.entries]), b"}"))
 
 
 def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:

@@ -184,7 +184,7 @@ class RunSnapshot:
 
     run_id: str
     head: RunHead
-    entries: list[Entry]
+    entries: list[Entry] = field(repr=False)
 
     @property
     def status(self) -> str:
@@ -229,7 +229,7 @@ class Segment:
     """
 
     run_id: str
-    entries: list[Entry]
+    entries: list[Entry] = field(repr=False)
     meta: dict[str, JSON] = field(default_factory=dict)
     truncated: bool = False
 

@@ -44,13 +44,6 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _is_alone(loop: asyncio.AbstractEventLoop) -> bool:
-    """True when the task that asks is the only one of the event loop."""
-    from asyncio import all_tasks
-
-    return len(all_tasks(loop)) == 1
-
-
 async def pause(seconds: float) -> None:
     """Let the others of the event loop go on for so long, or nobody."""
     if running_loop() is None:
@@ -72,13 +65,9 @@ class Worker:
         self._spent: deque[int] = deque()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known.
-
-        Where the event loop has nobody else to serve, it is done right here: a long run loads three times as fast, as
-        the memory of a thread is not kept at hand.
-        """
+        """``function(*args)`` in the thread. A cancelled caller waits for it to end, so nothing is half known."""
         loop = running_loop()
-        if loop is None or (self._waiting == 0 and _is_alone(loop)):
+        if loop is None:
             return function(*args, **kwargs)
         from asyncio import CancelledError
 

@@ -68,8 +68,8 @@ class RunResult:
     session_id: str | None = None
     status: str = Status.COMPLETED
     output: JSON = None
-    entries: list[Entry] = field(default_factory=list)
-    messages: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list, repr=False)
+    messages: list[Entry] = field(default_factory=list, repr=False)
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None

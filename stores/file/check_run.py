@@ -129,7 +129,7 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
         for chunk in read_all(root, ref.run_id, ref.key, ref.tail):
             for record in chunk.records:
                 fresh.advance_by_record(record)
-            if chunk.document["key"] == ref.key:
+            if chunk.header["key"] == ref.key:
                 fresh.point_at(chunk.n, chunk.sum)
             for record in chunk.records:
                 codec.decode_save(record, where=chunk.where, run_id=ref.run_id)

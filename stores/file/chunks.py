@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stores import codec
-from stores.codec import Lines
+from stores.codec import Lined, Lines
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
@@ -53,10 +53,18 @@ class Chunk:
     own: int
     sets: dict[str, int] | None
     sum: str
-    records: list[dict[str, Any]]
-    document: dict[str, Any]
-    data: bytes
+    lined: Lined
     where: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The saves, parsed when they are first asked for."""
+        return self.lined.records
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """All that the chunk says beside its saves."""
+        return self.lined.header
 
 
 class Tail:
@@ -87,7 +95,7 @@ class Tail:
     def of(chunk: Chunk) -> Tail:
         """The chunk that was read, ready to grow. Its records are kept byte for byte (D1)."""
         tail = Tail.__new__(Tail)
-        tail.lines = Lines.resume(chunk.data, chunk.document, "records")
+        tail.lines = Lines.resume(chunk.lined.data, chunk.lined.document, "records")
         tail.n, tail.first, tail.status, tail.entries = chunk.n, chunk.first, chunk.status, chunk.entries
         tail.sets, tail._touched = chunk.sets, set()
         for record in chunk.records:
@@ -143,24 +151,23 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
     if data is None:
         return None
     where = folder.where(name)
-    document = codec.decode(data, "chunk", where=where)
-    if (document.get("id"), document.get("key"), document.get("n")) != (run_id, key, n):
+    lined = Lined(data, "chunk", "records", where=where)
+    header = lined.header
+    if (header.get("id"), header.get("key"), header.get("n")) != (run_id, key, n):
         raise StoreDamagedError(f"this is not chunk {n} of run {run_id!r}", where=where)
     try:
         return Chunk(
             n=n,
-            first=document["first"],
-            last=document["first"] + len(document["records"]) - 1,
-            status=document["status"],
-            entries=document["entries"],
-            prev=document["prev"],
-            base=document.get("base"),
-            own=document.get("own", 1),
-            sets=document.get("sets", {} if n == 1 and "own" not in document else None),
-            sum=document["sum"],
-            records=document["records"],
-            document=document,
-            data=data,
+            first=header["first"],
+            last=header["first"] + lined.count - 1,
+            status=header["status"],
+            entries=header["entries"],
+            prev=header["prev"],
+            base=header.get("base"),
+            own=header.get("own", 1),
+            sets=header.get("sets", {} if n == 1 and "own" not in header else None),
+            sum=header["sum"],
+            lined=lined,
             where=where,
         )
     except KeyError as error:

@@ -92,7 +92,7 @@ def _base(cut: Cut) -> dict[str, object] | None:
     chunk = cut.chunk
     if chunk.n == 1:
         return chunk.base
-    return {"id": chunk.document["id"], "key": chunk.document["key"], "chunk": chunk.n - 1}
+    return {"id": chunk.header["id"], "key": chunk.header["key"], "chunk": chunk.n - 1}
 
 
 def mark(root: Root, key: str, fork: Ref) -> None:

@@ -16,15 +16,15 @@ from typing import TypeVar
 
 from stores import codec
 from stores.errors import RunExistsError, StoreError, StoreWriteError
-from stores.file.chunks import Chunk, Tail, read_all, read_from
+from stores.file.chunks import Chunk, Tail, read_from
 from stores.file.disk import Folder, remove_folder
 from stores.file.forking import begin_fork, release
 from stores.file.locks import RunLock, is_cancelled
 from stores.file.markers import remove_marker, write_marker
 from stores.file.names import chunk_name, name_of, new_key
-from stores.file.reading import fold_chunks
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
+from stores.file.snapshots import newest
 from stores.file.survey import lost_data
 from stores.records import RunSnapshot, Save, Status
 
@@ -73,9 +73,7 @@ class FileLease:
 
     def _load(self) -> RunSnapshot | None:
         self._open()
-        if self._ref is None:
-            return None
-        return fold_chunks(self._run_id, read_all(self._root, self._run_id, self._ref.key, self._ref.tail))
+        return newest(self._root, self._ref) if self._ref else None
 
     def _open(self) -> None:
         """Find out, once, where the run stands, and put right what a crash left half done."""

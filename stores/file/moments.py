@@ -61,6 +61,16 @@ def find_cut(root: Root, run_id: str, *, step: int | None = None, save: int | No
     return Cut(ref, chunk, record) if wanted and record["save"] >= first_kept(root, ref) else None
 
 
+def cut_at_end(ref: Ref, chunk: Chunk) -> Cut:
+    """The last save of the run's newest chunk."""
+    if not chunk.records:
+        raise StoreDamagedError("the chunk holds no save", where=chunk.where)
+    record = chunk.records[-1]
+    if missing := {"save", "step", "at"} - set(record):
+        raise StoreDamagedError(f"a save lacks {sorted(missing)[0]!r}", where=chunk.where)
+    return Cut(ref, chunk, record)
+
+
 def _behind(step: int | None, save: int | None) -> Callable[[Record], bool]:
     """True for the saves that were made after the one that is looked for."""
 
@@ -116,7 +126,7 @@ def head_at(root: Root, cut: Cut) -> RunHead:
 
 def step_entries(root: Root, cut: Cut) -> tuple[int, list[Entry]] | None:
     """How many entries stand before the step of the cut, and those of the step; None where a patch cut in it."""
-    run_id, key, step = cut.chunk.document["id"], cut.chunk.document["key"], cut.record["step"]
+    run_id, key, step = cut.chunk.header["id"], cut.chunk.header["key"], cut.record["step"]
     rows: list[dict[str, JSON]] = []
     for chunk in read_backwards(root, run_id, key, cut.chunk.n, beyond=False):
         records = [record for record in chunk.records if record["save"] <= cut.number]
@@ -146,8 +156,8 @@ def _fields_at(root: Root, chunk: Chunk, number: int) -> dict[str, JSON] | None:
     if chunk.sets is None:
         return None
     fields: dict[str, JSON] = {}
-    key = chunk.document["key"]
-    with data_folder(root, chunk.document["id"], key, chunk.n) as folder:
+    key = chunk.header["key"]
+    with data_folder(root, chunk.header["id"], key, chunk.n) as folder:
         for n in set(chunk.sets.values()):
             found = _fields_of(root, folder, chunk, n)
             if found is None:
@@ -158,12 +168,12 @@ def _fields_at(root: Root, chunk: Chunk, number: int) -> dict[str, JSON] | None:
 
 def _fields_of(root: Root, folder: Folder, chunk: Chunk, n: int) -> dict[str, JSON] | None:
     """What chunk ``n`` set; chunk 0 is all that a fork shares with its source, whose first chunk says what is where."""
-    run_id, key = chunk.document["id"], chunk.document["key"]
+    run_id, key = chunk.header["id"], chunk.header["key"]
     if n > 0:
         there = _there(folder, run_id, key, n)
         return _set_in(there, there.last)
     first = chunk if chunk.n == 1 else _there(folder, run_id, key, 1)
-    if (heads := first.document.get("heads")) is not None:
+    if (heads := first.header.get("heads")) is not None:
         return _fields_in(root, first, heads)
     there = _chunk_at(root, base_of(first))
     return _fields_at(root, there, there.last)
@@ -192,15 +202,15 @@ def heads_before(root: Root, chunk: Chunk) -> list[Record] | None:
     """
     if chunk.sets is None:
         return None
-    run_id, key = chunk.document["id"], chunk.document["key"]
+    run_id, key = chunk.header["id"], chunk.header["key"]
     heads: list[Record] = []
     if 0 in chunk.sets.values():
         first = chunk if chunk.n == 1 else _chunk_at(root, (run_id, key, 1))
-        if first.document.get("heads") is None:
+        if first.header.get("heads") is None:
             return None
         heads = [
             {**head, "fields": [name for name in head["fields"] if not chunk.sets[name]]}
-            for head in first.document["heads"]
+            for head in first.header["heads"]
         ]
     for n in sorted({n for n in chunk.sets.values() if n}):
         heads.append(

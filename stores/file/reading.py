@@ -1,4 +1,4 @@
-"""What readers make of a run without its lease: the newest state, the history, and a moment of it.
+"""How readers look at a run without its lease, and its history.
 
 Files are replaced while they are read. Each alone is whole, so a reader that finds two which do not belong
 together reads again; what does not go away by that is damage.
@@ -12,13 +12,11 @@ from typing import TypeVar
 from stores import codec
 from stores.errors import StoreDamagedError
 from stores.file.chunks import Chunk, data_folder, read_all, read_backwards, read_from
-from stores.file.locks import read_owner
 from stores.file.names import name_of
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
-from stores.file.survey import lost_data
-from stores.folding import fold_records, save_info
-from stores.records import Owner, RunInfo, RunSnapshot, Save, SaveInfo, Status
+from stores.folding import save_info
+from stores.records import Save, SaveInfo, Status
 
 T = TypeVar("T")
 
@@ -47,31 +45,12 @@ def find_ref(root: Root, run_id: str) -> Ref | None:
     return None if ref and ref.is_deleted and not ref.fields.get("keep") else ref
 
 
-def read_snapshot(root: Root, run_id: str) -> RunSnapshot | None:
-    """The newest snapshot, with the effective status (R3)."""
-    ref = read_ref_of(root, run_id)
-    if ref is None and (lost := lost_data(root, run_id)):
-        raise lost
-    if ref is None or ref.is_deleted:
-        return None
-    owner = read_owner(root, name_of(run_id))  # before the data: a run that ends in between has then ended
-    snapshot = fold_chunks(run_id, _checked(ref, _chunks(root, ref)))
-    if snapshot and snapshot.head.status == Status.RUNNING and owner is None:
-        snapshot.head.status = Status.INTERRUPTED.value
-    return snapshot
-
-
 def read_run_log(root: Root, run_id: str) -> list[Save]:
     """Every save, those of a deleted run too where its history was kept."""
     ref = find_ref(root, run_id)
     found = _checked(ref, _chunks(root, ref)) if ref else ()
     rows = ((record, chunk.where) for chunk in found for record in chunk.records)
     return [codec.decode_save(record, where=where, run_id=run_id) for record, where in rows]
-
-
-def fold_chunks(run_id: str, chunks: Iterable[Chunk]) -> RunSnapshot | None:
-    """The snapshot after the last save of ``chunks``; their records are used up."""
-    return fold_records(run_id, ((chunk.where, chunk.records) for chunk in chunks))
 
 
 def _checked(ref: Ref, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -85,20 +64,6 @@ def _checked(ref: Ref, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 def _chunks(root: Root, ref: Ref) -> Iterator[Chunk]:
     return read_all(root, ref.run_id, ref.key, ref.tail, beyond=ref.status == Status.RUNNING)
-
-
-def read_moment(root: Root, run_id: str, number: int) -> RunSnapshot | None:
-    """The run as it was at save ``number``."""
-    ref = find_ref(root, run_id)
-    if ref is None or number < first_kept(root, ref):
-        return None
-    chunks: list[Chunk] = []
-    for chunk in _chunks(root, ref):
-        chunks.append(chunk)
-        if chunk.last >= number:
-            del chunk.records[number - chunk.first + 1 :]
-            return fold_chunks(run_id, chunks)
-    return None
 
 
 def read_history(root: Root, run_id: str, limit: int | None) -> list[SaveInfo]:
@@ -134,19 +99,6 @@ def _rows(chunk: Chunk) -> list[SaveInfo]:
         entries = record.get("keep", entries) + len(record.get("entries", ()))
         rows.append(save_info(record, status, entries, where=chunk.where))
     return rows
-
-
-def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:
-    """The run's line of a listing, its status the effective one (R3)."""
-    if ref.status == Status.RUNNING:
-        ref = brought_up(root, ref)
-    status = Status.INTERRUPTED if ref.status == Status.RUNNING and owner is None else ref.status
-    info = ref.info(str(status), owner)
-    elsewhere = ref.fields.get("elsewhere")
-    if elsewhere and (snapshot := fold_chunks(ref.run_id, _chunks(root, ref))):
-        for name in elsewhere:
-            setattr(info, name, getattr(snapshot.head, name))
-    return info
 
 
 def brought_up(root: Root, ref: Ref) -> Ref:

@@ -15,7 +15,6 @@ from stores.errors import StoreError
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import parse_segment_name
 from stores.file.quarantine import moved, set_aside
-from stores.file.reading import read_snapshot
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.segments import (
@@ -29,6 +28,7 @@ from stores.file.segments import (
     read_session,
     session_folder,
 )
+from stores.file.snapshots import read_snapshot
 from stores.records import RunSnapshot, Status
 from stores.surgery import entries_checksum
 

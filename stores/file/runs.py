@@ -18,10 +18,11 @@ from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names
 from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
 from stores.file.moments import find_cut, head_at, step_entries
 from stores.file.names import name_of
-from stores.file.reading import describe, find_ref, read_ref_of, steady
+from stores.file.reading import find_ref, read_ref_of, steady
 from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
 from stores.file.root import Root
 from stores.file.sessions import session_lock
+from stores.file.snapshots import describe, read_moment, read_snapshot
 from stores.file.survey import look_into, lost_data, lost_ref
 from stores.ids import check_id
 from stores.protocols import RunLease
@@ -66,7 +67,7 @@ class FileCheckpointer:
 
     async def load(self, run_id: str) -> RunSnapshot | None:
         check_id(run_id, "run id")
-        return await self._call(steady, lambda: reading.read_snapshot(self._root, run_id))
+        return await self._call(steady, lambda: read_snapshot(self._root, run_id))
 
     async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
         if await self._call(read_ref_of, self._root, check_id(run_id, "run id")) is None:
@@ -270,7 +271,7 @@ class FileCheckpointer:
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         check_id(run_id, "run id")
-        return await self._call(steady, lambda: reading.read_moment(self._root, run_id, save))
+        return await self._call(steady, lambda: read_moment(self._root, run_id, save))
 
 
 def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
