@@ -10,7 +10,7 @@ import pytest
 from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
 from stores.file import FileStore
-from stores.records import Save
+from stores.records import Save, fold
 from tests.store_file.kit import chunk, files, first, go_on, later, only, read, rewrite, say, write_run
 
 pytestmark = pytest.mark.anyio
@@ -176,6 +176,28 @@ async def test_d1_unknown_fields_of_a_run_are_kept_when_it_goes_on(path: Path) -
     assert read(file)["later"] == [1]
     assert read(file)["records"][:2] == records
     assert read(only(path, "runs/*.json"))["badge"] == "x"
+
+
+async def test_d1_a_run_loads_whoever_set_out_its_chunks_and_whatever_stands_in_them(path: Path) -> None:
+    store = FileStore(path)
+    texts = ["a\tb", '"entries":[{"type":"input","text":"no"}]', '\t"entries":[', '}],\n{"save":9', "x" * 2_000]
+    saves = [first(), *(later(number, texts[number % 5]) for number in range(2, 40))]
+    saves[20].head["state"] = {"entries": [{"type": "input", "text": "no"}], "keep": 1, "tab\t": "\t"}
+    saves[25].entries = []
+    saves[30].keep = 12
+    async with store.checkpointer.lease("r") as lease:
+        await go_on(lease, *saves)
+    expected = fold("r", saves)
+    assert expected is not None
+    expected.head.status = "interrupted"
+    assert await store.checkpointer.load("r") == expected
+    before = None
+    for number in range(1, len(files(path, "data/*/*.json")) + 1):
+        rewrite(chunk(path, number), prev=before)
+        assert b"\t" not in chunk(path, number).read_bytes()
+        before = read(chunk(path, number))["sum"]
+    assert number == 3
+    assert await store.checkpointer.load("r") == expected
 
 
 async def test_d1_an_unknown_entry_type_names_run_and_file_and_hurts_no_other_run(path: Path) -> None:
