@@ -1,7 +1,6 @@
 """What a save costs, and where it goes: the numbers of the seal rule, counted."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from tests.store_file.kit import (
 pytestmark = pytest.mark.anyio
 
 STEPS = 300
-DESCRIPTORS = "/dev/fd"
 
 
 @pytest.fixture
@@ -52,6 +50,10 @@ async def counted(lease: RunLease, path: Path, save: Save) -> tuple[int, int]:
     await lease.save(save)
     written = [file for file in files(path, "**/*.json") if before.get(file) != file.stat().st_ino]
     return len(written), sum(file.stat().st_size for file in written)
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 @pytest.mark.parametrize("size", [1_000, 2_000])
@@ -80,16 +82,16 @@ async def test_small_saves_share_a_chunk_and_large_ones_are_never_written_twice(
 async def test_few_of_the_files_that_were_replaced_stay_open_and_none_after_the_lease(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "before", 2)  # the store's thread is there
-    idle = len(os.listdir(DESCRIPTORS))
+    idle = open_files()
     async with store.checkpointer.lease("r") as lease:
         await lease.save(first())
         held = []
         for number in range(2, 100):
             await lease.save(later(number))
-            held.append(len(os.listdir(DESCRIPTORS)))
+            held.append(open_files())
         await lease.load()  # behind what the thread had to close
     assert max(held) <= idle + 5 + MOST_SPENT
-    assert len(os.listdir(DESCRIPTORS)) == idle
+    assert open_files() == idle
 
 
 async def test_h1_every_save_is_found_by_its_chunks_header(path: Path) -> None:
