@@ -7,30 +7,49 @@ first validator of a process is built, and takes longer than all that lovia does
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from threading import get_ident
 from types import ModuleType
+from typing import Any
 
 _LOADER = "pydantic.plugin._loader"
 
 
 @contextmanager
 def without_plugins() -> Iterator[None]:
-    """Validators that are built within have no plugins, and nothing was searched for any.
+    """Validators that this thread builds meanwhile have no plugins, and nothing is searched for any.
 
-    A module that knows of none stands in for pydantic's private one meanwhile, and is gone afterwards, so that the
-    models of a user's tools have their plugins. (The variable PYDANTIC_DISABLE_PLUGINS would take those away as well,
-    from the programs that tools start too.) Nothing is done where plugins have been looked for already, where another
-    thread could be building models of its own, or where a later pydantic has no such module.
+    A module that knows of none stands in for pydantic's private one, and is gone afterwards, so that the models of a
+    user's tools have their plugins. (The variable PYDANTIC_DISABLE_PLUGINS would take those away too, and be inherited
+    by the programs that tools start.) Where plugins have been looked for already, or a later pydantic has no such
+    module, nothing changes.
     """
-    if _LOADER in sys.modules or threading.active_count() > 1:
+    if _LOADER in sys.modules:
         yield
         return
-    stand_in = ModuleType(_LOADER)
-    stand_in.__dict__["get_plugins"] = tuple
-    sys.modules[_LOADER] = stand_in
+    sys.modules[_LOADER] = stand_in = _StandIn(_LOADER)
     try:
         yield
     finally:
-        del sys.modules[_LOADER]
+        stand_in.leave()
+
+
+class _StandIn(ModuleType):
+    """Knows of no plugins when asked by the thread that made it; for any other it makes way."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._thread = get_ident()
+
+    def get_plugins(self) -> Iterable[Any]:
+        if get_ident() == self._thread:
+            return ()
+        self.leave()
+        plugins: Iterable[Any] = import_module(self.__name__).get_plugins()
+        return plugins
+
+    def leave(self) -> None:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]

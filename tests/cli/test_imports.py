@@ -1,7 +1,7 @@
 """What each command may load: the table of start-up.
 
-Every library here costs as much as starting Python itself, or several times that. A command that loads one more than
-its row says is a command that has become slower.
+Every library here costs as much as starting Python itself, or several times that; the modules of our own bring many
+classes with them. A command that loads one more than its row says is a command that has become slower.
 """
 
 import re
@@ -13,15 +13,19 @@ from tests.cli.lovia import Lovia
 LIBRARIES = (
     "typer", "asyncio", "orjson", "filelock", "pydantic", "ruamel", "jsonschema", "docstring_parser", "rich", "sqlite3",
     "openai", "anthropic", "httpx", "httpx2", "mcp", "yaml", "typing_extensions", "subprocess", "logging",
+    "importlib.metadata", "stores.records", "lovia_cli.agent", "lovia_cli.render.listings",
 )  # fmt: skip
 
 NOTHING: set[str] = set()
 HELP = {"typer", "subprocess"}
 """A right command line needs no typer: it is for help, and for saying what is wrong."""
-READS = {"orjson"}
-LOOP = {"asyncio", "subprocess", "logging"}
+READS = {"orjson", "stores.records"}
+LISTS = READS | {"lovia_cli.render.listings"}
+LOOP = {"asyncio", "subprocess", "logging", "lovia_cli.agent"}
 WRITES = READS | LOOP | {"filelock"}
 CHECKS = {"pydantic", "ruamel", "typing_extensions"}
+TOOLS = {"docstring_parser", "importlib.metadata", "jsonschema"}
+"""The arguments of a Python tool are a model of the user's: pydantic's plugins are looked for."""
 RUNS = WRITES | CHECKS
 
 TABLE = [
@@ -35,12 +39,12 @@ TABLE = [
     (NOTHING, ["schema", "events"]),
     (NOTHING, ["schema", "agent"]),
     (HELP, ["nosuch"]),
-    (HELP | READS, ["--help"]),
+    (HELP | READS | {"lovia_cli.agent"}, ["--help"]),
     (HELP, ["completion", "--help"]),
-    (READS, ["history"]),
-    (READS, ["history", "r1"]),
-    (READS, ["history", "u1"]),
-    (READS, ["history", "--tree"]),
+    (LISTS, ["history"]),
+    (LISTS, ["history", "r1"]),
+    (LISTS, ["history", "u1"]),
+    (LISTS, ["history", "--tree"]),
     (READS, ["show", "r1"]),
     (READS, ["show", "u1", "--json"]),
     (READS, ["doctor"]),
@@ -52,6 +56,8 @@ TABLE = [
     (WRITES, ["runs", "finalize", "r1"]),
     (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
     (CHECKS, ["validate", "agent.yaml"]),
+    (CHECKS | TOOLS, ["validate", "tools.yaml"]),
+    (CHECKS | {"stores.records"}, ["validate", "asks.yaml"]),
     (RUNS, ["run", "agent.yaml", "go"]),
     (RUNS, ["run", "agent.yaml", "go", "--json"]),
     (READS, ["compare", "r1", "u1"]),
@@ -65,12 +71,23 @@ TABLE = [
     (READS, ["import", "agent.yaml"]),
 ]
 
+TOOLS_FILE = """\
+name: desk
+model: scripted:agent-script.yaml
+tools:
+  - ./tools.py:look
+  - {type: shell, name: say, command: [echo, "${args.what}"], args: {what: {type: string}}}
+"""
+
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Lovia:
     """A folder with an agent, and a run in a session."""
     lovia = Lovia(tmp_path_factory.mktemp("used"))
     lovia.agent([{"text": "hi"}])
+    lovia.write("tools.yaml", TOOLS_FILE)
+    lovia.write("tools.py", "def look(name: str) -> str:\n    return name\n")
+    lovia.write("asks.yaml", "name: desk\nmodel: openai:gpt-5\n")
     lovia("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1")
     return lovia
 

@@ -1,12 +1,16 @@
 """What a scalar means in each kind of field (C39), and how problems are put together."""
 
 import math
+from inspect import get_annotations
+from types import ModuleType
 from typing import Annotated, Any, ClassVar
 
 import pytest
 from pydantic import Field
 
+from lovia_cli.agentfile import schema
 from lovia_cli.errors import AgentFileError
+from lovia_cli.models import script
 from lovia_cli.yamlfile.fields import Boolean, Count, Json, JsonObject, Nullable, Seconds, Strict, Text
 from lovia_cli.yamlfile.reader import parse_document
 from lovia_cli.yamlfile.validate import validate
@@ -155,3 +159,13 @@ def test_braces_in_a_value_are_text_in_its_error() -> None:
 
 def test_python_values_pass_as_they_are() -> None:
     assert Sheet(text="\ud83d", count=2, seconds=3.0, flag=True, free=math.pi).text == "\ud83d"
+
+
+@pytest.mark.parametrize("module", [schema, script], ids=lambda module: module.__name__)
+def test_pydantic_compiles_nothing_for_a_model(module: ModuleType) -> None:
+    """Annotations that are text, and factories whose signature Python has to parse, make every start slower."""
+    models = [model for model in vars(module).values() if isinstance(model, type) and issubclass(model, Strict)]
+    assert len(models) > 5
+    assert [text for model in models for text in get_annotations(model).values() if isinstance(text, str)] == []
+    factories = {field.default_factory for model in models for field in model.model_fields.values()}
+    assert factories & {dict, list} == set()
