@@ -70,6 +70,20 @@ class RunLease(Protocol):
 
 
 @runtime_checkable
+class PromptLease(RunLease, Protocol):
+    """A lease that can save before it lets anybody else of the event loop go on. What it offers beside is optional."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """True while a save is short enough for that. Asked before each."""
+        ...
+
+    def save_now(self, save: Save) -> None:
+        """`RunLease.save`, done when it returns."""
+        ...
+
+
+@runtime_checkable
 class Checkpointer(Protocol):
     """Runs by ``run_id``, a global key. What it leaves out on purpose: sessions, and when to save."""
 

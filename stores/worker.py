@@ -83,16 +83,28 @@ class Worker:
             self._waiting -= 1
         return result
 
-    async def save(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same for what is short and comes often: right here, while the last one was short.
+    @property
+    def is_prompt(self) -> bool:
+        """True when a save is better made right here: the last one was short, and none waits for the thread.
 
         Handing a save over and back takes a third of the time that its flushes take on a fast disk, and twice its
         system calls; on a slow one the flushes are long, and the event loop has better to do.
         """
-        timed = partial(self._timed, partial(function, *args, **kwargs))
-        if self._waiting == 0 and self._last_save < SHORT_SECONDS:
-            return timed()
-        return await self.call(timed)
+        return self._waiting == 0 and self._last_save < SHORT_SECONDS
+
+    async def save(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`call` for what is short and comes often."""
+        if self.is_prompt:
+            return self.save_now(function, *args, **kwargs)
+        return await self.call(partial(self.save_now, function, *args, **kwargs))
+
+    def save_now(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """``function(*args)`` here and now, and how long it takes."""
+        began = time.monotonic()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._last_save = time.monotonic() - began
 
     def close_soon(self, fd: int | None) -> None:
         """Close a file that was replaced, in the thread and some time: nobody has to wait until its blocks are free."""
@@ -113,13 +125,6 @@ class Worker:
         with suppress(IndexError):  # several may be at it
             while True:
                 os.close(self._spent.popleft())
-
-    def _timed(self, function: Callable[[], R]) -> R:
-        began = time.monotonic()
-        try:
-            return function()
-        finally:
-            self._last_save = time.monotonic() - began
 
     def _queue(self) -> SimpleQueue[Callable[[], None] | None]:
         # After a fork the child has the object but not the thread.

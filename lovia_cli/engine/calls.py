@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
@@ -62,14 +62,10 @@ class Calls:
         way then end first, and none begins. Calls that a stop broke off are in `stopped`.
         """
         gate = asyncio.Semaphore(max(1, self._order.agent.tool_concurrency))
-        tasks = [asyncio.ensure_future(self._in_turn(gate, call)) for call in calls]
-        try:
-            await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        if len(calls) == 1:
+            await self._in_turn(gate, calls[0])
+        else:
+            await _side_by_side([self._in_turn(gate, call) for call in calls])
         if self._order.stop.reason is not None:
             raise self._order.stop.reason
         if self._failed is not None:
@@ -223,6 +219,18 @@ class Calls:
             deps=self._order.deps,
             progress=lambda text: progress(text=text),
         )
+
+
+async def _side_by_side(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """All of ``work`` at the same time. Where one fails, or the caller is cancelled, the others are, and have ended."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 _LOST = (

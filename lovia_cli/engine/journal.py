@@ -15,7 +15,7 @@ from typing import Any
 from lovia_cli.engine.stopping import until_done
 from lovia_cli.engine.userstate import UserState
 from stores.entries import JSON, Entry, InputEntry, ToolCallEntry, entry_from_json, in_call_order, pending_calls
-from stores.protocols import RunLease
+from stores.protocols import PromptLease, RunLease
 from stores.records import RunHead, RunSnapshot, Save, apply_head
 
 
@@ -32,6 +32,7 @@ class Journal:
         self.step_entries = [entry for entry in self.entries if entry.step == self.head.steps]
         self.state = UserState(self.head.state)
         self._lease = lease
+        self._prompt = lease if isinstance(lease, PromptLease) else None
         self.on_save: Callable[[Save], object] = id
         self._lock = asyncio.Lock()
         self._clock = time.monotonic()
@@ -50,6 +51,12 @@ class Journal:
         A cancelled caller waits until the save in flight is whole, so a result is never half recorded.
         Raises `StoreWriteError` when it cannot be (R9).
         """
+        if self._is_prompt():
+            save = self._next(event, entries, step, info or {}, changes)
+            if self._prompt is not None:
+                self._prompt.save_now(save)
+            self._apply(save)
+            return
         writing = asyncio.ensure_future(self._record(event, entries, step, info or {}, changes))
         try:
             await asyncio.shield(writing)
@@ -59,26 +66,37 @@ class Journal:
                 raise error from None
             raise
 
+    def _is_prompt(self) -> bool:
+        """True while a save waits for nobody: no cancellation can come in between, and no task has to guard it."""
+        if self._lock.locked():
+            return False
+        return self._lease is None or (self._prompt is not None and self._prompt.is_prompt)
+
     async def _record(
         self, event: str, entries: tuple[Entry, ...], step: int | None, info: dict[str, JSON], changes: dict[str, Any]
     ) -> None:
         async with self._lock:
-            save = Save(
-                number=self.head.save + 1,
-                step=self.head.steps if step is None else step,
-                at=time.time(),
-                event=event,
-                entries=list(entries),
-                head=self._delta(changes),
-                info=info,
-            )
-            if event == "result":  # nothing but a tool changes the state
-                self._add_state(save)
-            self._add_seconds(save)
+            save = self._next(event, entries, step, info, changes)
             if self._lease is not None:
                 await self._lease.save(save)
             self._apply(save)
-        self.on_save(save)
+
+    def _next(
+        self, event: str, entries: tuple[Entry, ...], step: int | None, info: dict[str, JSON], changes: dict[str, Any]
+    ) -> Save:
+        save = Save(
+            number=self.head.save + 1,
+            step=self.head.steps if step is None else step,
+            at=time.time(),
+            event=event,
+            entries=list(entries),
+            head=self._delta(changes),
+            info=info,
+        )
+        if event == "result":  # nothing but a tool changes the state
+            self._add_state(save)
+        self._add_seconds(save)
+        return save
 
     def _delta(self, changes: dict[str, Any]) -> dict[str, JSON]:
         values = {name: change() if callable(change) else change for name, change in changes.items()}
@@ -90,6 +108,7 @@ class Journal:
         apply_head(self.head, save)
         self.entries.extend(save.entries)
         self.step_entries.extend(save.entries)
+        self.on_save(save)
 
     def _add_state(self, save: Save) -> None:
         if (state := self.state.changed()) is not None:

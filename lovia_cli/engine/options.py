@@ -42,18 +42,22 @@ class StopSwitch:
 
     def __init__(self) -> None:
         self.reason: Stopped | None = None
-        self._event = asyncio.Event()
+        self._fired: asyncio.Future[Stopped] | None = None
 
     def stop(self, reason: Stopped) -> None:
         if self.reason is None:
             self.reason = reason
-            self._event.set()
+            if self._fired is not None:
+                self._fired.set_result(reason)
 
-    async def wait(self) -> Stopped:
-        """Return the reason once `stop` has been called."""
-        await self._event.wait()
-        assert self.reason is not None
-        return self.reason
+    @property
+    def fired(self) -> asyncio.Future[Stopped]:
+        """The reason, once `stop` has been called. It is one future for all who wait: none of them may cancel it."""
+        if self._fired is None:
+            self._fired = asyncio.get_running_loop().create_future()
+            if self.reason is not None:
+                self._fired.set_result(self.reason)
+        return self._fired
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,15 +22,14 @@ async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
     Work that is done counts, even when the stop came at the same moment: what was paid for is kept.
     """
     task = asyncio.ensure_future(work)
-    waiter = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {task, stop.fired}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
     finally:
-        waiter.cancel()
         await _abandon(task)
-    raise waiter.result()
+    raise stop.fired.result()
 
 
 async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) -> T:

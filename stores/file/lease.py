@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class FileLease:
-    """A `RunLease`. The checkpointer makes it, and ends it with `close`."""
+    """A `PromptLease`. The checkpointer makes it, and ends it with `close`."""
 
     def __init__(self, root: Root, run_id: str, lock: RunLock) -> None:
         self._root = root
@@ -48,6 +48,13 @@ class FileLease:
 
     async def load(self) -> RunSnapshot | None:
         return await self._root.worker.call(self._load)
+
+    @property
+    def is_prompt(self) -> bool:
+        return self._root.worker.is_prompt
+
+    def save_now(self, save: Save) -> None:
+        self._root.worker.save_now(self._save, save)
 
     async def save(self, save: Save) -> None:
         await self._root.worker.save(self._save, save)
