@@ -138,6 +138,15 @@ class Lined:
         found: list[dict[str, Any]] = self.document[self._name]
         return found
 
+    @property
+    def first_record(self) -> dict[str, Any]:
+        """The first of the records, without a look at the others."""
+        if not self._is_ours or self._document is not None:
+            return self.records[0]
+        begin = self.data.index(b"\n") + 1
+        found: dict[str, Any] = orjson.loads(self.data[begin : self.data.index(b"\n", begin)].removesuffix(b","))
+        return found
+
     def take_entries(self) -> list[dict[str, JSON]]:
         """The entries that `encode_save` has marked, for `decode_entries`. The document is used up.
 

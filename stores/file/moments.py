@@ -88,13 +88,13 @@ def _search(
     run_id, key, tail = place
     with data_folder(root, run_id, key, tail) as folder:
         for chunk in reversed(list(read_from(folder, run_id, key, tail, tail, beyond=beyond))):
-            if not is_behind(chunk.records[0]):
+            if not is_behind(chunk.lined.first_record):
                 return chunk, None
         found, low, high = None, 1, tail
         while low < high:
             middle = (low + high) // 2
             chunk = _there(folder, run_id, key, middle)
-            if is_behind(chunk.records[0]):
+            if is_behind(chunk.lined.first_record):
                 high = middle
             else:
                 found, low = chunk, middle + 1
@@ -106,7 +106,7 @@ def _there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:
     chunk = read_chunk(folder, run_id, key, n)
     if chunk is None:
         raise missing(run_id, n, folder.where(chunk_name(n)))
-    if not chunk.records:
+    if not chunk.lined.count:
         raise StoreDamagedError("the chunk holds no save", where=chunk.where)
     return chunk
 
