@@ -7,9 +7,12 @@ import os
 import sys
 from typing import NoReturn
 
+from lovia_cli.cli.interrupts import hold_while_loading
+
 
 def main() -> NoReturn:
     """Carry out the command line and leave at once: a tool's thread that hangs keeps nobody waiting."""
+    hold_while_loading()
     gc.set_threshold(50_000, 20, 100)  # starting makes many objects and hardly any garbage
     try:
         if sys.argv[1:2] == ["__complete"]:  # what a shell asks at every TAB: no parser is loaded for it
@@ -17,8 +20,10 @@ def main() -> NoReturn:
 
             code = complete(sys.argv[2:])
         else:
-            from lovia_cli.cli.app import main as carry_out
-
+            try:
+                from lovia_cli.cli.app import main as carry_out
+            except KeyboardInterrupt:  # which came when the module stood, whole
+                from lovia_cli.cli.app import stopped as carry_out
             code = carry_out()
     except KeyboardInterrupt:
         code = 130

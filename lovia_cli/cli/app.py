@@ -103,9 +103,21 @@ def output_asked(argv: Sequence[str], environ: Any) -> Output:
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command line, print what it comes to, and return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    call = Call(Streams(), verb=next((word for word in words if word in VERBS), ""))
+    call = _call(words)
     answer = answer_to(words, call)
     if answer is None:
         return 0
     call.finish(answer)
     return answer.exit_code or call.streams.exit_code
+
+
+def stopped(argv: Sequence[str] | None = None) -> int:
+    """Answer a command line that Ctrl-C came upon before it was looked at."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    call = _call(words)
+    call.finish(answer := _failed(words, call, KeyboardInterrupt()))
+    return answer.exit_code
+
+
+def _call(words: Sequence[str]) -> Call:
+    return Call(Streams(), verb=next((word for word in words if word in VERBS), ""))

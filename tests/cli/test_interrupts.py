@@ -1,0 +1,44 @@
+"""Ctrl-C while lovia loads: what is being imported stands whole before anything is broken off."""
+
+from tests.cli.lovia import Lovia
+
+AT_THE_IMPORT = """\
+import os, signal, sys
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "lovia_cli.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder)
+"""
+HELPER = """\
+import os, signal
+
+os.kill(os.getpid(), signal.SIGINT)
+open("whole", "w").close()
+"""
+
+
+def test_c37_ctrl_c_before_the_command_line_is_read_is_answered_too(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    lovia.write("sitecustomize.py", AT_THE_IMPORT)
+    ran = lovia("run", "agent.yaml", "go", "--json", env={"PYTHONPATH": str(lovia.folder)})
+    assert (ran.code, ran.json["exit_code"], ran.json["error"]["message"]) == (130, 130, "stopped by SIGINT")
+    assert not (lovia.folder / ".lovia").exists()
+
+
+def test_c37_ctrl_c_within_an_import_comes_when_the_module_stands(lovia: Lovia) -> None:
+    lovia.write("helper.py", HELPER)
+    lovia.write("tools.py", "import helper\n\nopen('further', 'w').close()\n\ndef look() -> str:\n    return 'x'\n")
+    lovia.agent([{"text": "hi"}], tools="tools: [./tools.py:look]")
+    ran = lovia("run", "agent.yaml", "go", "--json")
+    assert (ran.code, ran.json["error"]["message"]) == (130, "stopped by SIGINT")
+    assert ((lovia.folder / "whole").exists(), (lovia.folder / "further").exists()) == (True, False)
+
+
+def test_c37_ctrl_c_ends_a_tools_module_that_hangs_while_it_is_imported(lovia: Lovia) -> None:
+    lovia.write("tools.py", HELPER.replace("open", "import time\ntime.sleep(60)\nopen") + "def look() -> str: ...\n")
+    lovia.agent([{"text": "hi"}], tools="tools: [./tools.py:look]")
+    assert lovia("run", "agent.yaml", "go").code == 130
+    assert not (lovia.folder / "whole").exists()
