@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 _PYDANTIC = f"{os.sep}pydantic{os.sep}"
-_TOOL_LOADER = os.path.join("lovia_cli", "tools", "loading.py")
+_TOOL_LOADER = f"lovia_cli{os.sep}tools{os.sep}loading.py"
 
 
 def hold_while_loading() -> None:
