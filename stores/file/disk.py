@@ -23,6 +23,7 @@ TEMP = ".tmp"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1 << 16
 _HINTS = {
     errno.ENOSPC: "free some disk space, then run the same command again",
     errno.EDQUOT: "free some of your disk quota, then run the same command again",
@@ -115,15 +116,17 @@ class Folder:
         except OSError as error:
             raise self._unreadable(name, error) from error
         try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                raise StoreDamagedError("not a regular file", where=self.where(name))
-            data = os.read(fd, found.st_size + 1)
-            return data if len(data) == found.st_size else data + _rest(fd)
+            data = os.read(fd, _BLOCK)
+            return data if len(data) < _BLOCK else data + self._rest(fd, name)
         except OSError as error:
             raise self._unreadable(name, error) from error
         finally:
             os.close(fd)
+
+    def _rest(self, fd: int, name: str) -> bytes:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise StoreDamagedError("not a regular file", where=self.where(name))
+        return b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
 
     def _unreadable(self, name: str, error: OSError) -> StoreError:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
@@ -201,11 +204,6 @@ class Folder:
     def records(self) -> Iterator[str]:
         """The names of the records here, ``.json`` left out, sorted."""
         return (name[:-5] for name in sorted(self.names()) if name.endswith(".json"))
-
-
-def _rest(fd: int) -> bytes:
-    """What follows: for a read that was cut short, or a file whose size nobody knows."""
-    return b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
 
 
 def _fill(fd: int, data: bytes, *, durable: bool) -> None:
