@@ -10,6 +10,7 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreError, StoreVersionError
 from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP
+from stores.file.finished import OUTLOOK, is_finished, set_finished_aside, unfinished
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, name_of
@@ -45,7 +46,7 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         return [Problem(file, error.message + lost, partial(_rebuild, root, name, mine))]
     if ref.is_deleted:
         return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
-    return [*_problems_of_data(root, ref), *_problems_of_marker(root, ref)]
+    return [*_problems_of_data(root, ref), *_problems_of_end(root, ref, file)]
 
 
 def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
@@ -149,13 +150,16 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
     found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
     kept = found.last if found else fresh.save
-    if not kept:
+    back = partial(_cut_back, root, ref, fresh, found) if kept else None
+    if not (found and found.is_proven) and is_finished(root, ref):
+        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=OUTLOOK)
+    if not back:
         outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
         return Problem(file, what, partial(_drop, root, ref), outlook=outlook)
     doubt = ""
     if found and not found.is_proven:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
-    mend = partial(_cut_back, root, ref, fresh, found, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
+    mend = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
     return Problem(file, what, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
 
 
@@ -166,7 +170,7 @@ def _drop(root: Root, ref: Ref) -> str:
     return f"no save of run {ref.run_id!r} can be kept: it was {aside}, and its id would start over"
 
 
-def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str) -> str:
+def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str = "") -> str:
     """Keep the saves before the damage: the chunks from there on go aside, and the ref back to what is left."""
     aside = None
     with root.make_folder("data", ref.key) as data:
@@ -223,10 +227,12 @@ def _has_ref(root: Root, run_id: str) -> bool:
     return True
 
 
-def _problems_of_marker(root: Root, ref: Ref) -> list[Problem]:
-    """An unfinished run of a session has a marker there."""
+def _problems_of_end(root: Root, ref: Ref, ref_file: str) -> list[Problem]:
+    """An unfinished run of a session has a marker there, and no segment."""
     if ref.session_id is None or ref.status == Status.COMPLETED:
         return []
+    if is_finished(root, ref) and examine(root, ref)[0].status != Status.COMPLETED:
+        return [unfinished(root, ref, ref_file)]
     file = f"{name_of(ref.run_id)}.json"
     with root.open_folder(*marker_folder(ref.session_id)) as folder:
         if folder and file in folder.names():

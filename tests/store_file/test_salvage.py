@@ -7,7 +7,8 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.check import check, repair
-from tests.store_file.kit import chunk, entries, later, write_run
+from stores.file.finished import OUTLOOK
+from tests.store_file.kit import chunk, entries, files, later, say, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -92,3 +93,52 @@ async def test_d3_where_no_save_can_be_trusted_the_run_goes_aside_and_is_named(
     )
     assert await store.checkpointer.load("r") is None
     assert check(path) == []
+
+
+async def finished(path: Path, saves: int, text: str = "yes") -> FileStore:
+    """A completed run whose segment is in its session."""
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", saves, session="s", text=text, status="completed", output="yes")
+    await store.session.append("s", [say("go"), say("yes", 1)], run_id="r")
+    await store.checkpointer.settle("r")
+    return store
+
+
+async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(path: Path) -> None:
+    store = await finished(path, 4)
+    file = chunk(path, 1)
+    file.write_bytes(cut_in_third(file.read_bytes()))
+    (finding,) = check(path)
+    assert finding.what.endswith(f"; {OUTLOOK}")
+    (done,) = repair(path)
+    answers = (
+        "; its session holds run 'r' as finished and answers for it; the checkpoint was moved to quarantine/data__"
+    )
+    assert answers in done.what
+    assert (check(path), files(path, "data/**/*"), files(path, "runs/*")) == ([], [], [])
+    async with store.checkpointer.open_runs("s") as opened:
+        assert opened == []
+    assert len(await store.session.segments("s")) == 1
+
+
+async def test_r4_what_a_fork_reads_of_a_run_that_is_set_aside_stays(path: Path) -> None:
+    store = await finished(path, 8, "x" * 9_000)
+    async with store.checkpointer.lease("f") as lease:
+        await store.checkpointer.fork(lease, "r", later(7, "no", session_id=None))
+    before = await store.checkpointer.load("f")
+    file = chunk(path, 2)
+    file.write_bytes(file.read_bytes()[:-20_000])
+    repair(path)
+    assert check(path) == []
+    assert (await store.checkpointer.load("r"), await store.checkpointer.load("f")) == (None, before)
+
+
+async def test_r4_what_an_older_repair_began_again_is_put_right(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 3, session="s")
+    await store.session.append("s", [say("go")], run_id="r")
+    done = repair(path)
+    assert done[0].what.startswith("the checkpoint of run 'r' breaks off before its end; its session holds run 'r'")
+    assert check(path) == []
+    async with store.checkpointer.open_runs("s") as opened:
+        assert opened == []
