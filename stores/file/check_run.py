@@ -150,12 +150,12 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
     found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
     kept = found.last if found else fresh.save
-    back = partial(_cut_back, root, ref, fresh, found) if kept else None
-    if not (found and found.is_proven) and is_finished(root, ref):
-        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=OUTLOOK)
-    if not back:
+    if not kept:
         outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
         return Problem(file, what, partial(_drop, root, ref), outlook=outlook)
+    back = partial(_cut_back, root, ref, fresh, found)
+    if not (found and found.is_proven) and is_finished(root, ref):
+        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=OUTLOOK)
     doubt = ""
     if found and not found.is_proven:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"

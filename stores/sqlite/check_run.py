@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError
+from stores.records import Status
 from stores.sqlite.checksums import fetch
+from stores.sqlite.finished import is_finished
 from stores.sqlite.logs import drop_log
 from stores.sqlite.quarantine import copy_aside, set_aside
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
@@ -31,7 +33,8 @@ _WITH_LOGS = ("lovia_logs", "lovia_runs")
 class Diagnosis:
     """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them.
 
-    ``is_cut``: there are saves that are not whole, or that no whole save leads to.
+    ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``is_finished``: what they lack its
+    session has, which answers for the run.
     """
 
     run_id: str
@@ -41,14 +44,17 @@ class Diagnosis:
     head: dict[str, JSON] = field(default_factory=dict)
     can_mend: bool = True
     is_cut: bool = False
+    is_finished: bool = False
 
     @property
     def is_lost(self) -> bool:
-        return self.can_mend and not (self.restored and self.restored.save)
+        return self.can_mend and not self.is_finished and not (self.restored and self.restored.save)
 
     @property
     def outlook(self) -> str:
         """What mending can do."""
+        if self.is_finished:
+            return "its session holds this run as finished and answers for it; the checkpoint can be set aside"
         if self.is_lost or not self.restored:
             return f"no save of run {self.run_id!r} can be kept, and its id would start over"
         if not self.can_mend:
@@ -57,6 +63,9 @@ class Diagnosis:
 
     def done(self, aside: str) -> str:
         """What mending has done; what could not be kept is in ``aside``."""
+        if self.is_finished:
+            answers = f"its session holds run {self.run_id!r} as finished and answers for it"
+            return f"{answers}; the checkpoint was moved aside into {aside}"
         if self.is_lost or not self.restored:
             return (
                 f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
@@ -125,6 +134,7 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     if found.restored:
         _go_through(connection, found, found.restored, where=where)
     _look_at_line(connection, found, where=where)
+    _look_at_end(connection, found, where=where)
     return found
 
 
@@ -164,6 +174,16 @@ def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> No
         found.problems.append(error.message)
 
 
+def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> None:
+    """A run whose segment is in its session is completed (R4)."""
+    kept = found.restored
+    if kept is None or not kept.save or not found.can_mend or kept.status in (Status.COMPLETED, DELETED):
+        return
+    found.is_finished = is_finished(connection, found.run_id, kept.session_id, where=where)
+    if found.is_finished and not found.problems:
+        found.problems.append(f"the checkpoint of run {found.run_id!r} breaks off before its end")
+
+
 def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str | None:
     """Put the run right, in the transaction that is open, and say what was done.
 
@@ -180,8 +200,9 @@ def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str 
         set_aside(connection, "lovia_saves", _WHY, "log = ? AND number > ?", restored.log, restored.save)
         set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id != ?", restored.log, run_id)
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
-    if restored is None or not restored.save:
+    if restored is None or not restored.save or found.is_finished:
         if restored is not None:
+            copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
             drop_log(connection, restored.log)
         return found.done(aside)
     connection.execute("UPDATE lovia_logs SET upto = min(upto, ?) WHERE log = ?", (restored.save, restored.log))

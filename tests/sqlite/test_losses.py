@@ -141,3 +141,33 @@ async def test_r7_runs_of_a_session_that_could_not_be_read_are_appended_again(tm
     async with store.open_runs("talk") as runs:
         assert to_heal(runs) == ["a1", "a2"], "in the order in which they were said"
     assert check(path) == []
+
+
+async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2")
+    flip(path, "lovia_saves", "data", "number = 2 AND log = (SELECT log FROM lovia_runs WHERE run_id = 'a2')")
+    (finding,) = check(path)
+    outlook = "its session holds this run as finished and answers for it; the checkpoint can be set aside"
+    assert finding.what.endswith(f"; {outlook}")
+    (done,) = repair(path)
+    assert (
+        "; its session holds run 'a2' as finished and answers for it; the checkpoint was moved aside into" in done.what
+    )
+    assert check(path) == []
+    store = SQLiteCheckpointer(path)
+    assert (await store.load("a2"), await SQLiteSession(path).load("talk")) == (None, before)
+    async with store.open_runs("talk") as opened:
+        assert "a2" not in [run.run_id for run in opened]
+    with raw(path) as connection:
+        kept = connection.execute("SELECT count(*) FROM lovia_quarantine WHERE origin = 'lovia_saves'").fetchone()
+    assert kept == (2,)
+
+
+async def test_r4_what_an_older_repair_began_again_is_put_right(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await write(SQLiteCheckpointer(path), "a1", saved(1, say("hello"), session_id="talk"))
+    await SQLiteSession(path).append("talk", [say("hello")], run_id="a1")
+    (done,) = repair(path)
+    assert done.what.startswith("the checkpoint of run 'a1' breaks off before its end; its session holds run 'a1'")
+    assert (check(path), await SQLiteCheckpointer(path).load("a1")) == ([], None)
