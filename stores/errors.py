@@ -11,6 +11,7 @@
         ├── SegmentDiffersError       segment_differs  10  another text is stored under that run id (S3)
         ├── StoreWriteError           store_write      10  nothing was acknowledged (R9)
         ├── StoreDamagedError         store_damaged    10  names the file; `lovia doctor` (D3)
+        ├── StoreUnreadableError      store            10  it may be well: this process is not let at it
         ├── StoreVersionError         store_version    10  a newer lovia wrote it (D1)
         └── StoreBusyError            store_busy       10  a lock was held for too long
 
@@ -113,6 +114,16 @@ class StoreDamagedError(StoreError):
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, where=where, hint=hint or "check and repair the store with: lovia doctor --repair")
+
+
+class StoreUnreadableError(StoreError):
+    """The system keeps this process from reading a part of the store. Nothing says that it is damaged."""
+
+    def __init__(self, message: str, *, where: str, hint: str | None = None) -> None:
+        from shlex import quote
+
+        hint = hint or f"let this user read and write it: chmod u+rwX {quote(where)}"
+        super().__init__(message, where=where, hint=hint)
 
 
 class StoreVersionError(StoreError):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stores import codec
-from stores.errors import RunLockedError, StoreError, StoreVersionError
+from stores.errors import RunLockedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.check_results import problems_of_results
 from stores.file.check_run import problems_of_orphan, problems_of_run, read_fields
 from stores.file.check_session import problems_of_session
@@ -137,7 +137,7 @@ def _problems_of_root(root: Root) -> list[Problem]:
     """The store's own file, and what does not belong beside it."""
     try:
         root.exists()
-    except StoreVersionError as error:
+    except (StoreUnreadableError, StoreVersionError) as error:
         return [Problem(error.where or root.path, error.message)]
     except StoreError as error:
         if error.where != root.part(STORE):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from stores.errors import StoreError, StoreVersionError
+from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP
 from stores.file.quarantine import Problem, set_aside
 from stores.file.results import RESULTS, read_result
@@ -25,7 +25,7 @@ def problems_of_results(root: Root, name: str) -> list[Problem]:
                 continue
             try:
                 read_result(folder, entry)
-            except StoreVersionError as error:
+            except (StoreUnreadableError, StoreVersionError) as error:
                 problems.append(Problem(where, error.message))
             except StoreError as error:
                 problems.append(Problem(where, error.message, partial(set_aside, root, RESULTS, name, entry)))

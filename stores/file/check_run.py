@@ -7,7 +7,7 @@ from functools import partial
 
 from stores import codec
 from stores.entries import UnknownEntryError
-from stores.errors import StoreError, StoreVersionError
+from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP
 from stores.file.finished import OUTLOOK, is_finished, set_finished_aside, unfinished
@@ -38,7 +38,7 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         ref = read_fields(root, name)
     except FileNotFoundError:
         return []
-    except StoreVersionError as error:
+    except (StoreUnreadableError, StoreVersionError) as error:
         return [Problem(file, error.message)]
     except StoreError as error:
         mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
@@ -64,7 +64,7 @@ def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
     problems = []
     if error is not None:
         file = error.where or root.part("data", ref.key)
-        if isinstance(error, (StoreVersionError, UnknownEntryError)):
+        if isinstance(error, (StoreUnreadableError, StoreVersionError, UnknownEntryError)):
             problems.append(Problem(file, error.message))
         elif "/" in file and not file.startswith(root.part("data", ref.key)):
             problems.append(_damaged_source(root, ref, file, error.message))

@@ -10,7 +10,7 @@ from typing import Any
 from stores import codec
 from stores.codec import Lines
 from stores.entries import UnknownEntryError
-from stores.errors import StoreDamagedError, StoreError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP, Folder
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
@@ -51,7 +51,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             fields = None if data is None else parse_session(data, file)
             if fields and name_of(fields["id"]) != name:
                 raise StoreDamagedError("the file holds another session than its folder's name says", where=file)
-        except StoreVersionError as error:
+        except (StoreUnreadableError, StoreVersionError) as error:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
             return [*problems, Problem(file, error.message, partial(_rebuild, root, name, places))]
@@ -68,7 +68,7 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
         log = read_log(root, session_id)
         for document, where in documents(log):
             codec.decode_entries(document["entries"], where=where, run_id=document["run"])
-    except (StoreVersionError, UnknownEntryError) as error:
+    except (StoreUnreadableError, StoreVersionError, UnknownEntryError) as error:
         return [Problem(error.where or folder, error.message)]
     except StoreError as error:
         if error.where and "/" in error.where and not error.where.startswith(folder):
@@ -215,7 +215,7 @@ def _problems_of_markers(root: Root, name: str) -> list[Problem]:
                     what = "a marker of a run that is gone"
                     clear = partial(_unlink, root, name, entry)
                     problems.append(Problem(folder.where(entry), what, clear, is_leftover=True))
-            except StoreVersionError as error:
+            except (StoreUnreadableError, StoreVersionError) as error:
                 problems.append(Problem(folder.where(entry), error.message))
             except StoreError as error:
                 if error.where == folder.where(entry):

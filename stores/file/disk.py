@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from types import TracebackType
 
-from stores.errors import StoreDamagedError, StoreError, StoreWriteError
+from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreWriteError
 
 TEMP = ".tmp"
 """What the names of unfinished files end with; no record's name does."""
@@ -51,7 +51,7 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreDamagedError(f"not a folder that can be read: {error.strerror}", where=path) from error
+            raise _unreadable(error, path, "not a folder that can be read") from error
         try:
             check_owner(os.fstat(fd), path)
         except BaseException:
@@ -102,7 +102,7 @@ class Folder:
         try:
             return os.listdir(self.fd)
         except OSError as error:
-            raise StoreDamagedError(f"the folder cannot be read: {error.strerror}", where=self.path) from error
+            raise _unreadable(error, self.path, "the folder cannot be read") from error
 
     def read(self, name: str) -> bytes | None:
         """All bytes of a regular file; None when there is none.
@@ -114,12 +114,12 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._unreadable(name, error) from error
+            raise _unreadable(error, self.where(name), "the file cannot be read") from error
         try:
             data = os.read(fd, _BLOCK)
             return data if len(data) < _BLOCK else data + self._rest(fd, name)
         except OSError as error:
-            raise self._unreadable(name, error) from error
+            raise _unreadable(error, self.where(name), "the file cannot be read") from error
         finally:
             os.close(fd)
 
@@ -127,12 +127,6 @@ class Folder:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise StoreDamagedError("not a regular file", where=self.where(name))
         return b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
-
-    def _unreadable(self, name: str, error: OSError) -> StoreError:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-            return StoreError(f"cannot read: {error.strerror}", where=self.where(name), hint="close other programs")
-        kind = "a link, not a file" if error.errno == errno.ELOOP else f"the file cannot be read: {error.strerror}"
-        return StoreDamagedError(kind, where=self.where(name))
 
     def write(self, name: str, data: bytes, *, by: Folder | None = None) -> None:
         """Place a file whole and durably, over an older one. Six system calls and a chmod, two flushes.
@@ -234,6 +228,16 @@ def check_owner(found: os.stat_result, path: str) -> None:
             where=path,
             hint="use a store of your own with --store, or change its owner",
         )
+
+
+def _unreadable(error: OSError, where: str, what: str) -> StoreError:
+    """``error`` on reading as the store's own: damage, unless the system is what stands in the way."""
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        return StoreUnreadableError(f"cannot read: {error.strerror}", where=where, hint="close other programs")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return StoreUnreadableError(f"{what}: {error.strerror}", where=where)
+    what = "a link, not a file" if error.errno == errno.ELOOP else f"{what}: {error.strerror}"
+    return StoreDamagedError(what, where=where)
 
 
 def write_error(error: OSError, where: str) -> StoreWriteError:
