@@ -7,8 +7,8 @@ when it is first asked for, so that importing the package costs nothing. ``docs/
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own is as true to a type checker, and its import is most of what this one would cost
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent as Agent
     from lovia_cli.agent import Limits as Limits
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lovia_cli.errors import StoreBusyError as StoreBusyError
     from lovia_cli.errors import StoreDamagedError as StoreDamagedError
     from lovia_cli.errors import StoreError as StoreError
+    from lovia_cli.errors import StoreUnreadableError as StoreUnreadableError
     from lovia_cli.errors import StoreVersionError as StoreVersionError
     from lovia_cli.errors import StoreWriteError as StoreWriteError
     from lovia_cli.errors import TimedOut as TimedOut
@@ -129,7 +130,7 @@ _FACE = {
         CredentialsError GuardrailTripped HookError InvalidOutputError LimitReached LoviaError OutputNotStoredError
         ProviderError ResumeToolMissingError RunExistsError RunLockedError RunNotFoundError ScriptError
         SegmentDiffersError SessionNotFoundError SignalReceived Stopped StoreBusyError StoreDamagedError StoreError
-        StoreVersionError StoreWriteError TimedOut UserError""",
+        StoreUnreadableError StoreVersionError StoreWriteError TimedOut UserError""",
     "lovia_cli.hooks": "AgentHooks Guardrail RunContext",
     "lovia_cli.models.anthropic": "AnthropicModel",
     "lovia_cli.models.base": "Model ModelRequest ModelResponse ReasoningDelta TextDelta ToolSpec",
@@ -153,7 +154,7 @@ _FACE = {
 _PLACES = {name: module for module, names in _FACE.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import NoReturn
 
 from lovia_cli.cli.interrupts import hold_while_loading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:

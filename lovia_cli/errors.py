@@ -37,6 +37,7 @@ from stores.errors import (
     StoreBusyError,
     StoreDamagedError,
     StoreError,
+    StoreUnreadableError,
     StoreVersionError,
     StoreWriteError,
     UserError,
@@ -48,7 +49,8 @@ __all__ = [
     "HookError", "InvalidOutputError", "LimitReached", "LoviaError", "OutputNotStoredError", "Problem",
     "ProviderError", "ResumeToolMissingError", "RunExistsError", "RunLockedError", "RunNotFoundError",
     "ScriptError", "SegmentDiffersError", "SessionNotFoundError", "SignalReceived", "Stopped", "StoreBusyError",
-    "StoreDamagedError", "StoreError", "StoreVersionError", "StoreWriteError", "TimedOut", "UserError",
+    "StoreDamagedError", "StoreError", "StoreUnreadableError", "StoreVersionError",
+    "StoreWriteError", "TimedOut", "UserError",
 ]  # fmt: skip
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Any
+
+TYPE_CHECKING = False  # what stands before the handler does is kept short
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
 
 _PYDANTIC = f"{os.sep}pydantic{os.sep}"
 _TOOL_LOADER = f"lovia_cli{os.sep}tools{os.sep}loading.py"
