@@ -11,7 +11,7 @@
         ├── SegmentDiffersError       segment_differs  10  another text is stored under that run id (S3)
         ├── StoreWriteError           store_write      10  nothing was acknowledged (R9)
         ├── StoreDamagedError         store_damaged    10  names the file; `lovia doctor` (D3)
-        ├── StoreUnreadableError      store            10  it may be well: this process is not let at it
+        ├── StoreUnreadableError      store_unreadable 10  it may be well: this process is not let at it
         ├── StoreVersionError         store_version    10  a newer lovia wrote it (D1)
         └── StoreBusyError            store_busy       10  a lock was held for too long
 
@@ -118,6 +118,8 @@ class StoreDamagedError(StoreError):
 
 class StoreUnreadableError(StoreError):
     """The system keeps this process from reading a part of the store. Nothing says that it is damaged."""
+
+    code = "store_unreadable"
 
     def __init__(self, message: str, *, where: str, hint: str | None = None) -> None:
         from shlex import quote

@@ -277,5 +277,5 @@ async def test_d3_a_folder_that_may_not_be_read_is_no_damage() -> None:
                 await store.checkpointer.runs()
             with pytest.raises(StoreUnreadableError, match="Permission denied"):
                 check(path)
-        assert (caught.value.code, caught.value.where) == ("store", str(path / "runs"))
+        assert (caught.value.code, caught.value.where) == ("store_unreadable", str(path / "runs"))
         assert caught.value.hint == f"let this user read and write it: chmod u+rwX {path / 'runs'}"
