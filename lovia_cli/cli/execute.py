@@ -153,9 +153,9 @@ def variables_given(pairs: list[str] | None) -> dict[str, Any]:
 def limits_given(max_steps: int | None, max_cost: float | None, pairs: list[str] | None) -> dict[str, Any]:
     """The limits that are overridden now, by name."""
     limits = dict(_limit(*_pair(pair, "--limit")) for pair in pairs or ())
-    for name, value in (("max_steps", max_steps), ("max_cost_usd", max_cost)):
+    for option, name, value in (("--max-steps", "max_steps", max_steps), ("--max-cost", "max_cost_usd", max_cost)):
         if value is not None:
-            limits.update([_limit(name, str(value))])
+            limits.update([_limit(name, str(value), f"{option} 100")])
     return limits
 
 
@@ -175,10 +175,10 @@ def parts_given(files: list[str] | None) -> list[dict[str, Any]]:
     return attachments(files)
 
 
-def _limit(name: str, text: str) -> tuple[str, Any]:
-    """One limit, checked: a known name, and a number above 0."""
+def _limit(name: str, text: str, example: str = "") -> tuple[str, Any]:
+    """One limit, checked: a known name, and a number above 0. ``example`` is how its option is written."""
     known = [field.name for field in fields(AgentLimits)]
-    hint = f"write: --limit {name}=100"
+    hint = "write: " + (example or f"--limit {name}=100")
     if name not in known:
         raise UserError(f"unknown limit {name!r}", where="--limit", hint="known limits: " + ", ".join(known))
     try:

@@ -63,10 +63,10 @@ def resume(
     name = named(name, last)
     kind, run_id = split(name) if name is not None else ("run", None)
     call.executes(run_id if kind != "session" else None, None)
-    if attach and not input:
+    if attach and not (input and input.strip()):
         raise UserError("--attach goes with --input", hint='say what the files are for: --input "..." --attach FILE')
     job = Job(
-        steer=input or None,
+        steer=input if input and input.strip() else None,
         variables=variables_given(var),
         model=model_given(model),
         limits=limits_given(max_steps, max_cost, limit),

@@ -175,8 +175,8 @@ def _policy(given: str | None, run_id: str | None) -> IfRunExists:
 
 def _input(given: str | None) -> str:
     """The input given, or what stdin holds: for ``-``, and where none is given and stdin is no terminal."""
-    if given not in (None, "-"):
-        return given or ""
+    if given is not None and given != "-":
+        return given if given.strip() else ""
     if sys.stdin is None or (given is None and sys.stdin.isatty()):
         raise UserError("no input given", hint=_GIVE_INPUT)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 from lovia_cli.agent import Agent
 from lovia_cli.errors import AgentDriftError, ResumeToolMissingError
 from stores.entries import JSON, ToolCallEntry
+from stores.ids import as_words
 
 Changes = dict[str, Any]
 """What differs, and only that: ``model`` [old, new]; ``tools_added``, ``tools_removed`` and ``tools_changed``, names;
@@ -76,7 +77,9 @@ def refuse_drift(run_id: str, found: Changes) -> None:
     )
 
 
-def refuse_missing_tool(saved: dict[str, JSON] | None, agent: Agent, pending: Iterable[ToolCallEntry]) -> None:
+def refuse_missing_tool(
+    run_id: str, saved: dict[str, JSON] | None, agent: Agent, pending: Iterable[ToolCallEntry]
+) -> None:
     """A pending call whose tool the agent had and has no longer is always an error; the checkpoint stays as it was.
 
     A name that it never had gets the ordinary unknown-tool result.
@@ -87,5 +90,5 @@ def refuse_missing_tool(saved: dict[str, JSON] | None, agent: Agent, pending: It
         if call.name in had and call.name not in has:
             raise ResumeToolMissingError(
                 f"call {call.step}.{call.position} is pending, and the agent no longer has its tool {call.name!r}",
-                hint=f"put the tool {call.name!r} back and resume, or end the run: lovia runs finalize RUN",
+                hint=f"put the tool {call.name!r} back and resume, or end the run: lovia runs finalize {as_words(run_id)}",
             )

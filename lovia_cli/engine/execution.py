@@ -80,7 +80,7 @@ class Execution:
     def _check_drift(self, opened: Opened) -> Changes:
         """What changed in the agent since the run was saved; raises, with nothing written, what must not go on (Z7)."""
         agent, saved = self._order.agent, opened.journal.head.fingerprint
-        refuse_missing_tool(saved, agent, opened.journal.pending())
+        refuse_missing_tool(opened.journal.run_id, saved, agent, opened.journal.pending())
         found = changes(saved, self._fingerprint(opened))
         policy = self._order.on_drift or agent.on_drift
         if found and policy == "error":

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from lovia_cli.render.terminal import Paint, safe, shortened, shortened_middle, width
 
 GAP = 2
+_ID_ENOUGH = 40
+"""What is left of a long id, where there is no room for all of it, before any other column is cut."""
+
 _COLORS = {"completed": "green", "running": "bold", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
 
@@ -47,6 +50,11 @@ def _fitted(columns: Sequence[Column], natural: list[int], room: int | None) -> 
             break
         del shown[index]
     over = sum(shown.values()) + GAP * (len(shown) - 1) - room
+    for index in sorted(shown, key=lambda index: -shown[index]):
+        if columns[index].is_id:
+            cut = max(0, min(over, shown[index] - max(_ID_ENOUGH, columns[index].least)))
+            shown[index] -= cut
+            over -= cut
     for hard in (False, True):  # the second time even below what is seemly
         for index in sorted(shown, key=lambda index: -columns[index].rank):
             least_width = 4 if hard and columns[index].is_id else min(shown[index], columns[index].least)

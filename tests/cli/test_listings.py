@@ -250,8 +250,9 @@ def test_k2_new_input_goes_to_the_unfinished_run_and_a_retry_is_not_sent_twice(l
 def test_k2_an_empty_input_just_goes_on(lovia: Lovia) -> None:
     lovia.agent([call("look"), {"text": "ok"}], tools="tools:\n" + shell_tool("look", "echo x"))
     lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1", "--timeout", "0.000001")
-    ran = lovia("run", "-s", "u1", "--json")
+    ran = lovia("run", "-s", "u1", "  ", "--json")
     assert (ran.code, ran.json["run_id"], ran.json["status"]) == (0, "r1", "completed")
+    assert [entry["type"] for entry in lovia("show", "r1", "--json").json["entries"]].count("input") == 1
 
 
 def test_k6_an_unfinished_run_beside_is_named(lovia: Lovia) -> None:

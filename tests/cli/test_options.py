@@ -80,6 +80,13 @@ def test_a_cost_limit_without_a_known_price_is_refused(lovia: Lovia) -> None:
     assert "max_cost_usd is set, and the price of scripted:agent-script.yaml is not known" in ran.err
 
 
+@pytest.mark.parametrize("option", ["--max-steps", "--max-cost"])
+def test_a_limit_that_is_none_is_refused_in_the_words_of_its_option(lovia: Lovia, option: str) -> None:
+    lovia.agent([{"text": "ok"}])
+    ran = lovia("run", "agent.yaml", "go", option, "0")
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"  hint: write: {option} 100")
+
+
 def test_z7_drift_is_said_or_refused(lovia: Lovia) -> None:
     lovia.agent([call("hi"), {"text": "ok"}], tools=HI)
     lovia("run", "agent.yaml", "go", "--run-id", "r1", "--max-steps", "1")

@@ -141,6 +141,8 @@ def test_stdin_is_the_input_where_it_is_asked_for_or_nothing_is_given(lovia: Lov
 
 def test_blank_stdin_is_no_input_and_its_byte_order_mark_no_text(lovia: Lovia) -> None:
     lovia.agent([{"text": "ok"}])
+    blank_argument = lovia("run", "agent.yaml", " \n ")
+    assert (blank_argument.code, (lovia.folder / ".lovia").exists()) == (2, False)
     for blank in (b"", b" \t\n\n", b"\xef\xbb\xbf\n"):
         ran = lovia("run", "agent.yaml", stdin=blank)
         assert (ran.code, ran.err.splitlines()[0]) == (2, "error: no input given, and nothing to go on with")

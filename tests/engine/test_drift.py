@@ -66,8 +66,9 @@ async def test_c35_z7_a_pending_call_whose_tool_is_gone_is_refused_whatever_the_
     before = await store.history("r1")
     with pytest.raises(
         ResumeToolMissingError, match=r"call 1\.1 is pending, and the agent no longer has its tool 'work'"
-    ):
+    ) as caught:
         await Runner.run(agent(TURNS, instructions="old"), "go", checkpoint=at(store, "r1"), on_drift="ignore")
+    assert caught.value.hint == "put the tool 'work' back and resume, or end the run: lovia runs finalize r1"
     assert await store.history("r1") == before
     assert (await Runner.run(agent(TURNS, FakeTool(), instructions="old"), "go", checkpoint=at(store, "r1"))).steps == 3
 

@@ -64,6 +64,16 @@ def test_lines_are_broken_between_words_and_those_there_are_stay() -> None:
     assert list(wrapped("a\tb", "x: ", "  ", 40)) == ["x: a   b"]
 
 
+def test_a_long_id_is_cut_before_the_columns_beside_it() -> None:
+    columns = [Column("ID", 0, 36, is_id=True), Column("SESSION", 5, 12, is_id=True), Column("AGENT", 6, 8)]
+    rows = [["r" * 255, "release-2026-10-01", "release-bot"], ["u" * 36, "s", "a"]]
+    _, first, second = table(columns, rows, Paint(False), 100)
+    assert first.split()[1:] == ["release-2026-10-01", "release-bot"]
+    assert (width(first), second.split()) == (100, ["u" * 36, "s", "a"])
+    _, first, _ = table(columns, rows, Paint(False), 60)
+    assert width(first.split()[0]) == 36
+
+
 def test_times_are_short_where_they_are_looked_at_and_exact_where_they_are_kept() -> None:
     now = time.time()
     ago = [(5, " 5 s ago"), (90, " 1 min ago"), (7300, " 2 h ago"), (90_000, " 1 day ago"), (300_000, " 3 days ago")]
