@@ -88,7 +88,8 @@ def refuse_missing_tool(
     has = {tool.spec.name for tool in agent.tools}
     for call in pending:
         if call.name in had and call.name not in has:
+            end = f"lovia runs finalize {as_words(run_id)}"
             raise ResumeToolMissingError(
                 f"call {call.step}.{call.position} is pending, and the agent no longer has its tool {call.name!r}",
-                hint=f"put the tool {call.name!r} back and resume, or end the run: lovia runs finalize {as_words(run_id)}",
+                hint=f"put the tool {call.name!r} back and resume, or end the run: {end}",
             )
