@@ -54,7 +54,8 @@ class Agent:
     ValueError for a text that is none: the model is then told once, and answers again. An output that JSON cannot
     hold completes the run, but cannot be replayed (R10). ``hooks`` are called around models and tools, and each of
     ``output_guardrails`` may refuse the output; neither is part of the fingerprint, and a replay runs none (R6).
-    Of its runs the newest ``history_limit`` saves are history, None is all (H1).
+    Of its runs the newest ``history_limit`` saves are history, None is all (H1). ``environment`` are the names of the
+    environment variables that it was made with: its runs keep them, and no view shows what those variables hold.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Agent:
     output_guardrails: Sequence[Guardrail] = ()
     on_drift: str = "warn"
     history_limit: int | None = None
+    environment: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Raise `UserError` for what is no agent: no name, no model, no tool, two tools of one name."""

@@ -14,7 +14,7 @@ LAYERS = [
     {"wiring", "settings", "exits"},
     {"engine", "agentfile", "comparing"},
     {"agent", "hooks", "tools", "models"},
-    {"errors", "yamlfile"},
+    {"errors", "environment", "yamlfile"},
 ]
 """The parts of lovia_cli from top to bottom: each imports its own layer and those below, and all import stores."""
 

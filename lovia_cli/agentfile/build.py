@@ -63,6 +63,7 @@ def build_agent(
         parse_output=output_parser(spec.file.output_schema) if spec.file.output_schema is not None else None,
         on_drift=spec.file.on_drift,
         history_limit=spec.file.history_limit,
+        environment=spec.environment_names(),
     )
 
 

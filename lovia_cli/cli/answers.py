@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -42,6 +42,8 @@ class RunAnswer:
     go_on: str | None = None
     next: str | None = None
     is_run: bool = True
+    hide: Callable[[str], str] = str
+    """What the text of an error passes before it is shown: the view sets it, to take secrets out."""
 
     @property
     def exit_code(self) -> int:
@@ -51,16 +53,13 @@ class RunAnswer:
 
     @property
     def problem(self) -> LoviaError | None:
-        """What went wrong, if anything did, and always what to do; an error that is none of ours is an internal one.
-
-        No value of a secret is in it.
-        """
+        """What went wrong, if anything did, and always what to do; an error that is none of ours is an internal one."""
         error = self.error or (self.result.error if self.result else None)
         if error is None:
             return None
         from lovia_cli.cli.presentable import presentable
 
-        shown = presentable(error)
+        shown = presentable(error, self.hide)
         if not shown.hint and shown.code == "provider" and not shown.retryable:
             shown.hint = "mend what was refused first: the same request would be refused again"
         if not shown.hint and not self.go_on:

@@ -45,6 +45,7 @@ def compare(
     first, second = (a, b) if b is not None or last else (None, a)
     stores = open_stores(call.settings.store)
     comparison = drive_stores(_compared(stores, first, second))
+    call.secrets.learn_from(*(side.config for side in comparison.sides))
     return Compared(
         store=str(stores.location),
         comparison=comparison,
@@ -64,12 +65,11 @@ async def _compared(stores: Stores, a: str | None, b: str | None) -> Comparison:
 def _written(call: Call, comparison: Comparison, html: str) -> str:
     """Where the page is that was written, without the values of secrets in the environment."""
     from lovia_cli.cli.placing import place
-    from lovia_cli.cli.redacting import Redactor, known_secrets
     from lovia_cli.render.comparison_page import comparison_page
+    from lovia_cli.render.hiding import Hiding
 
-    redactor = Redactor(known_secrets()[0], shapes=False)
-    sides = redactor.json(comparison.sides)
-    shown = compare_trajectories(*sides) if redactor.count else comparison
+    redactor = call.secrets.redactor
+    shown = Hiding(redactor).shown(comparison) if redactor else comparison
     path = place(Path(html), comparison_page(shown).encode("utf-8"), "--html")
     call.note(f"wrote {path}")
     return str(path)

@@ -78,6 +78,7 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
     from lovia_cli.wiring import load_agent
 
     agent = load_agent(agent_file, variables=job.variables, model=job.model)
+    call.secrets.learn(agent.environment)
     stop = StopSwitch()
     with signals_stop(stop):
         result = await Runner.outcome(agent, **order_of(job, stores, agent_file), on_event=call.watch, stop=stop)
@@ -116,6 +117,8 @@ async def replay(call: Call, stores: Stores, job: Job) -> RunAnswer:
         session_id=job.session_id,
         on_event=call.watch,
     )
+    if result.snapshot:
+        call.secrets.learn_from(result.snapshot.head.config)
     return RunAnswer(
         store=str(stores.location), result=result, agent=result.final_agent, next=await command_after(result, stores)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 from lovia_cli.cli.agents import Saved
@@ -13,6 +13,7 @@ from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.engine.transfer import export_run
+from lovia_cli.environment import names_in
 from lovia_cli.errors import UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
@@ -75,7 +76,9 @@ def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bo
     """The document without secrets; None when there is none in it."""
     from lovia_cli.cli.redacting import Redactor, known_secrets
 
-    known, unread = known_secrets(_agent_files(record) if redact else ())
+    configs = list(_configs(record))
+    files = {file for config in configs if (file := Saved.of(config).agent_file)} if redact else ()
+    known, unread = known_secrets((name for config in configs for name in names_in(config)), files)
     for file in unread:
         call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
     redactor = Redactor(known, shapes=redact)
@@ -86,14 +89,12 @@ def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bo
     return redacted
 
 
-def _agent_files(record: Exported) -> set[str]:
-    """The files that the runs were started with."""
-    configs: list[Any]
+def _configs(record: Exported) -> Iterator[Any]:
+    """What the runs were started with."""
     if isinstance(record, RunSnapshot):
-        configs = [record.head.config]
+        yield record.head.config
     else:
-        configs = [(segment.meta.get("run") or {}).get("config") for segment in record.segments]
-    return {file for config in configs if (file := Saved.of(config).agent_file)}
+        yield from ((segment.meta.get("run") or {}).get("config") for segment in record.segments)
 
 
 def _jsonl(_: Exported, document: dict[str, Any]) -> Document:

@@ -55,17 +55,20 @@ def history(
         name = named(name, last)
     stores = open_stores(call.settings.store)
     if tree:
-        return drive_stores(_tree(stores, name, last, wanted))
-    return drive_stores(_of(stores, name, wanted) if name is not None or last else _overview(stores, wanted))
+        return drive_stores(_tree(call, stores, name, last, wanted))
+    if name is not None or last:
+        return drive_stores(_of(call, stores, name, wanted))
+    return drive_stores(_overview(call, stores, wanted))
 
 
 COMMAND = history
 
 
-async def _overview(stores: Stores, wanted: Wanted) -> Answer:
+async def _overview(call: Call, stores: Stores, wanted: Wanted) -> Answer:
     """A session has no status of its own: asked for one, only runs are listed."""
     sessions = await stores.sessions.sessions() if wanted.status is None else []
     runs = await stores.runs.runs()
+    call.secrets.learn_from(*(run.config for run in runs))
     overview = Overview(
         store=str(stores.location),
         runs=[run for run in runs if wanted.run(run)],
@@ -77,7 +80,7 @@ async def _overview(stores: Stores, wanted: Wanted) -> Answer:
     return overview
 
 
-async def _tree(stores: Stores, name: str | None, last: bool, wanted: Wanted) -> Answer:
+async def _tree(call: Call, stores: Stores, name: str | None, last: bool, wanted: Wanted) -> Answer:
     """All runs as trees, or one run with its forks."""
     root = None
     if name is not None or last:
@@ -86,11 +89,12 @@ async def _tree(stores: Stores, name: str | None, last: bool, wanted: Wanted) ->
             raise UserError("a session is no run and has no forks", hint="name one of its runs, or leave the id out")
         root = thing.run.run_id
     rows = trees(await stores.runs.runs(), root)
+    call.secrets.learn_from(*(run.config for _, run in rows))
     kept = [(depth, run) for depth, run in rows if wanted.run(run)]
     return RunTrees(store=str(stores.location), runs=kept[: wanted.number], filtered=len(kept) < len(rows))
 
 
-async def _of(stores: Stores, name: str | None, wanted: Wanted) -> Answer:
+async def _of(call: Call, stores: Stores, name: str | None, wanted: Wanted) -> Answer:
     try:
         thing = await thing_meant(stores, name)
     except RunNotFoundError:
@@ -98,6 +102,7 @@ async def _of(stores: Stores, name: str | None, wanted: Wanted) -> Answer:
         if deleted is None:
             raise
         thing = Thing(run=deleted)
+    call.secrets.learn_from(*thing.configs())
     return _of_session(stores, thing, wanted) if thing.run is None else await _of_run(stores, thing.run, wanted)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -37,6 +38,12 @@ class Thing:
     session_id: str = ""
     segments: list[Segment] = field(default_factory=list)
     unfinished: list[RunInfo] = field(default_factory=list)
+
+    def configs(self) -> Iterator[Any]:
+        """What its runs were started with, as far as that is kept."""
+        yield from (run.config for run in [*([self.run] if self.run else []), *self.unfinished])
+        runs = (segment.meta.get("run") for segment in self.segments)
+        yield from (run.get("config") for run in runs if isinstance(run, dict))
 
 
 def split(given: str) -> tuple[Kind | None, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lovia_cli.cli.parameters import Option, Parameter, parameters_of
+from lovia_cli.cli.secrets import Secrets
 from lovia_cli.settings import (
     CHECK_OUTPUTS,
     OUTPUTS,
@@ -33,7 +34,7 @@ class Call:
 
     ``given`` collects the global options from both sides of the verb; the later one wins. `settings` decides.
     ``run_id`` and ``session_id`` are those that the command is about, as far as it knows; ``is_dry`` is
-    True for a dry run, which executes none.
+    True for a dry run, which executes none. ``secrets`` are hidden in all that is shown.
     """
 
     streams: Streams
@@ -43,8 +44,13 @@ class Call:
     run_id: str | None = None
     session_id: str | None = None
     is_dry: bool = False
+    secrets: Secrets = field(init=False)
     _settings: Settings | None = None
     _view: View | None = None
+
+    def __post_init__(self) -> None:
+        self.secrets = Secrets(self.environ)
+        self.streams.hide = self.secrets.text
 
     def add(self, values: dict[str, Any]) -> None:
         """Note the global options that were given here."""
@@ -83,7 +89,7 @@ class Call:
         if self._view is None:
             from lovia_cli.render.view import View
 
-            self._view = View(self.streams, self.settings)
+            self._view = View(self.streams, self.settings, self.secrets)
         return self._view
 
     def presume(self, output: Output) -> None:

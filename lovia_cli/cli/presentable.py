@@ -1,15 +1,14 @@
-"""An error as people and scripts are shown it: one of ours, without the value of any secret."""
+"""An error as people and scripts are shown it: one of ours, without what is to be hidden."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lovia_cli.cli.secrets import hidden
 from stores.errors import LoviaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lovia_cli.errors import Problem
 
@@ -20,16 +19,16 @@ class InternalError(LoviaError):
     code = "internal"
 
 
-def presentable(error: BaseException) -> LoviaError:
-    """A twin of the error that shows no secret; one that is none of ours reads as an internal one."""
+def presentable(error: BaseException, hide: Callable[[str], str]) -> LoviaError:
+    """A twin of the error, its texts passed through ``hide``; one that is none of ours reads as an internal one."""
     shown = _ours(error)
-    shown.message = hidden(shown.message)
-    shown.where = hidden(shown.where) if shown.where else None
-    shown.hint = hidden(shown.hint) if shown.hint else None
+    shown.message = hide(shown.message)
+    shown.where = hide(shown.where) if shown.where else None
+    shown.hint = hide(shown.hint) if shown.hint else None
     problems: Sequence[Problem] = getattr(shown, "problems", ())
     if problems:
         told: Any = shown
-        told.problems = tuple(replace(problem, message=hidden(problem.message)) for problem in problems)
+        told.problems = tuple(replace(problem, message=hide(problem.message)) for problem in problems)
     return shown
 
 

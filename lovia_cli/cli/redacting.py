@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
+from functools import cache
 from typing import Any
-from urllib.parse import quote
 
-from lovia_cli.cli.secrets import secret_variables
+from lovia_cli.cli.secrets import known_values
 from lovia_cli.errors import LoviaError
 
 HIDDEN = "[redacted]"
-_SHORTEST = 4
-"""The least characters of a variable that the agent file names: a shorter value stands everywhere."""
+_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+"""Neither JSON nor a URL writes these in another way."""
 
 _WORDS = frozenset({"v", "kind", "type", "role", "status", "event"})
 """What has one of a few words in an export's own objects, none of which tells anything of a secret."""
@@ -24,25 +22,25 @@ _WORDS = frozenset({"v", "kind", "type", "role", "status", "event"})
 _PARTS = frozenset({"head", "queued_input", "entries", "segments", "saves"})
 """What holds further objects of the export's own."""
 
-_SHAPES = re.compile(
-    "|".join(
-        (
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-            r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and many who took after them
-            r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-            r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
-            r"\bglpat-[A-Za-z0-9_-]{16,}",
-            r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",  # Slack
-            r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
-            r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
-            r"\b(?:hf|npm|dop_v1|shpat|gsk|r8)_[A-Za-z0-9]{20,}|\b(?:pypi|pplx|xai)-[A-Za-z0-9_-]{30,}",
-            r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON web tokens
-            r"(?<=earer )[A-Za-z0-9._~+/=-]{16,}",
-            r"(?<=://)[^\s/@:\"'\\]*:[^\s/@\"'\\]+(?=@)",  # user and password in a URL
-        )
-    ),
-    re.DOTALL,
+_SHAPES = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and many who took after them
+    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
+    r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
+    r"\bglpat-[A-Za-z0-9_-]{16,}",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",  # Slack
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
+    r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
+    r"\b(?:hf|npm|dop_v1|shpat|gsk|r8)_[A-Za-z0-9]{20,}|\b(?:pypi|pplx|xai)-[A-Za-z0-9_-]{30,}",
+    r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON web tokens
+    r"(?<=earer )[A-Za-z0-9._~+/=-]{16,}",
+    r"(?<=://)[^\s/@:\"'\\]*:[^\s/@\"'\\]+(?=@)",  # user and password in a URL
 )
+
+
+@cache
+def _shapes() -> re.Pattern[str]:
+    return re.compile("|".join(_SHAPES), re.DOTALL)
 
 
 class Redactor:
@@ -65,9 +63,22 @@ class Redactor:
             text, count = self._known.subn(lambda found: self._forms[found[0]], text)
             self.count += count
         if self._shapes:
-            text, count = _SHAPES.subn(HIDDEN, text)
+            text, count = _shapes().subn(HIDDEN, text)
             self.count += count
         return text
+
+    def whole(self, text: str) -> int:
+        """How many characters ``text`` has before what a known value may begin with, its end still to come."""
+        longest = max(map(len, self._forms), default=1)
+        starts = range(max(0, len(text) - longest + 1), len(text))
+        cut = next((at for at in starts if self._begins(text[at:])), len(text))
+        for found in self._known.finditer(text) if self._known and cut < len(text) else ():
+            if found.start() < cut < found.end():
+                return found.start()
+        return cut
+
+    def _begins(self, tail: str) -> bool:
+        return any(form.startswith(tail) for form in self._forms)
 
     def json(self, value: Any) -> Any:
         """A copy of a JSON value with every text in it, keys too, passed through `text`; of a record too."""
@@ -93,26 +104,28 @@ class Redactor:
 
 def _forms(value: str) -> set[str]:
     """The value as it stands in plain text and in a URL, within JSON, and within JSON that a text of JSON has in it."""
+    if not value.strip(_UNRESERVED):
+        return {value}
+    import json
+    from urllib.parse import quote
+
     forms = {value, quote(value, safe="")}
     for _ in range(2):
         forms |= {json.dumps(form, ensure_ascii=is_ascii)[1:-1] for form in forms for is_ascii in (True, False)}
     return forms
 
 
-def known_secrets(agent_files: Iterable[str] = ()) -> tuple[dict[str, str], list[str]]:
-    """The values, by name, of variables that are named like secrets or that one of these agent files names.
+def known_secrets(named: Iterable[str] = (), agent_files: Iterable[str] = ()) -> tuple[dict[str, str], list[str]]:
+    """The values, by name, of variables that are named like secrets, are ``named``, or that an agent file names.
 
     The second is what could not be looked at: files that are gone, or that cannot be read any more.
     """
-    environ = os.environ
-    known, unread = secret_variables(environ), []
+    names, unread = set(named), []
     for file in sorted(agent_files):
         from lovia_cli.agentfile import load_agent_file
 
         try:
-            names = load_agent_file(Path(file)).environment_names()
+            names.update(load_agent_file(file).environment_names())
         except (LoviaError, OSError):
             unread.append(file)
-            continue
-        known |= {name: value for name in names if len(value := environ.get(name, "").strip()) >= _SHORTEST}
-    return known, unread
+    return known_values(os.environ, names), unread

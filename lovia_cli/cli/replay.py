@@ -63,11 +63,13 @@ async def _retrace(call: Call, name: str | None, file: str) -> Answer:
     stores = open_stores(call.settings.store)
     meant = await run_meant(stores, name)
     call.run_id, call.session_id = meant.run_id, meant.session_id
+    call.secrets.learn_from(meant.config)
     saved = Saved.of(meant.config)
     call.streams.take()  # the tools' modules may print while they are imported
     agent = load_agent(
         existing(Path(file), "--agent", "check the path"), variables=saved.variables, model=saved.model, is_offline=True
     )
+    call.secrets.learn(agent.environment)
     found = await Runner.retrace(
         agent, meant.run_id, checkpointer=stores.runs, session=stores.sessions, session_id=meant.session_id
     )

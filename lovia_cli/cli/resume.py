@@ -92,6 +92,7 @@ async def _go(call: Call, job: Job, name: str | None, agent: str | None) -> Answ
         )
     if meant.is_completed and job.steer is None:
         return await replay(call, stores, replace(job, run_id=meant.run_id, session_id=meant.session_id))
+    call.secrets.learn_from(meant.config)
     saved = Saved.of(meant.config)
     file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name or meant.run_id)}")
     job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"

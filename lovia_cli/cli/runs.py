@@ -31,5 +31,6 @@ async def _finalize(call: Call, name: str | None) -> Answer:
     stores = open_stores(call.settings.store)
     meant = await run_meant(stores, name)
     call.run_id, call.session_id = meant.run_id, meant.session_id
+    call.secrets.learn_from(meant.config)
     result = await Runner.finalize(meant.run_id, checkpointer=stores.runs, session=stores.sessions)
     return RunAnswer(store=str(stores.location), result=result, is_run=False)

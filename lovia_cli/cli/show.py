@@ -37,14 +37,15 @@ def show(
 ) -> Answer:
     """Print the transcript: a run step by step, a session with its entries numbered from 1."""
     stores = open_stores(call.settings.store)
-    return drive_stores(_show(stores, named(name, last), step, one, raw))
+    return drive_stores(_show(call, stores, named(name, last), step, one, raw))
 
 
 COMMAND = show
 
 
-async def _show(stores: Stores, name: str | None, step: int | None, one: str | None, raw: bool) -> Answer:
+async def _show(call: Call, stores: Stores, name: str | None, step: int | None, one: str | None, raw: bool) -> Answer:
     thing = await thing_meant(stores, name)
+    call.secrets.learn_from(*thing.configs())
     transcript = _session(stores, thing) if thing.run is None else await _run(stores, thing)
     transcript.raw = raw
     if step is not None:

@@ -98,8 +98,9 @@ class Fork:
 class Trajectory:
     """One side of a comparison.
 
-    ``upto`` is the last step that is looked at, None for all of them; ``usage`` and ``cost_usd`` are for the steps
-    looked at, None where they are not known. A part of a run has no ``finish_reason``.
+    ``config`` is what the run was started with. ``upto`` is the last step that is looked at, None for all of them;
+    ``usage`` and ``cost_usd`` are for the steps looked at, None where they are not known. A part of a run has no
+    ``finish_reason``.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Trajectory:
     cost_usd: float | None = None
     upto: int | None = None
     fork: Fork | None = None
+    config: dict[str, JSON] = field(default_factory=dict)
 
     @staticmethod
     def of(source: Trajectory | RunSnapshot | Sequence[Entry], name: str = "") -> Trajectory:
@@ -140,6 +142,7 @@ class Trajectory:
             usage=Usage.from_json(head.usage) if head.usage else None,
             cost_usd=None if head.cost_unknown else head.cost_usd,
             fork=_fork(head.parent),
+            config=head.config,
         )
 
     def to_step(self, last: int, spent: RunHead | None = None) -> Trajectory:

@@ -19,6 +19,7 @@ from lovia_cli.engine.options import RunResult
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.results import result_of
 from lovia_cli.engine.stopping import unless_stopped, watched
+from lovia_cli.environment import with_names
 from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
 from stores.errors import LoviaError, StoreError
 from stores.records import Save, Status
@@ -156,7 +157,7 @@ class Execution:
             error=None,
             stopped_calls=self._still_stopped(opened),
             limits=self._limits(opened),
-            config={**journal.head.config, **self._given_config()},
+            config=with_names({**journal.head.config, **self._given_config()}, self._order.agent.environment),
             fingerprint=self._fingerprint(opened),
         )
 

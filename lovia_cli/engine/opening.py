@@ -20,6 +20,7 @@ from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import limits_in_force, refuse_unpriced
 from lovia_cli.engine.options import CheckpointOptions
 from lovia_cli.engine.order import RunOrder
+from lovia_cli.environment import with_names
 from lovia_cli.errors import RunLockedError, UserError
 from stores.entries import InputEntry
 from stores.errors import StoreError
@@ -274,7 +275,7 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None, session_
         history_upto=conversation.last_run,
         started_at=time.time(),
         limits=limits,
-        config={"variables": order.variables, **order.config},
+        config=with_names({"variables": order.variables, **order.config}, order.agent.environment),
         fingerprint=fingerprint(order.agent, order.variables),
         history_limit=order.agent.history_limit,
     )

@@ -7,6 +7,7 @@ import io
 import os
 import select
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.render.terminal import safe
@@ -71,13 +72,15 @@ class Out:
 class Streams:
     """Our stdout and stderr. From `take` on, whatever else writes to fd 1 or prints goes to stderr.
 
-    So nothing that a tool prints reaches our stdout, and what Python code prints to stderr passes `safe`.
+    So nothing that a tool prints reaches our stdout, and what Python code prints to stderr passes `safe`, and ``hide``,
+    which takes secrets out.
     """
 
     def __init__(self) -> None:
         _open_missing()
         self.out = Out(1, _encoding(sys.__stdout__))
         self.err = Out(2, _encoding(sys.__stderr__))
+        self.hide: Callable[[str], str] = str
 
     @property
     def exit_code(self) -> int:
@@ -91,7 +94,7 @@ class Streams:
         _flush()
         self.out.fd, self.err.fd = os.dup(1), os.dup(2)
         os.dup2(2, 1)
-        sys.stdout = _printer(self.err)
+        sys.stdout = _Printer(self)
         sys.stderr = sys.stdout
 
 
@@ -110,13 +113,14 @@ class _Raw(io.FileIO):
 class _Printer(io.TextIOWrapper):
     """A text stream to stderr for code that is not ours."""
 
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        buffer: Any = io.BufferedWriter(_Raw(streams.err))
+        super().__init__(buffer, encoding=streams.err.encoding, errors="backslashreplace", line_buffering=True)
+
     def write(self, text: str) -> int:
-        super().write(safe(text))
+        super().write(safe(self._streams.hide(text)))
         return len(text)
-
-
-def _printer(err: Out) -> Any:
-    return _Printer(io.BufferedWriter(_Raw(err)), encoding=err.encoding, errors="backslashreplace", line_buffering=True)
 
 
 def _open_missing() -> None:

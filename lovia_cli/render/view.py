@@ -10,8 +10,10 @@ from lovia_cli.render.terminal import safe
 
 if TYPE_CHECKING:
     from lovia_cli.cli.answers import Answer
+    from lovia_cli.cli.secrets import Secrets
     from lovia_cli.engine.events import Event
     from lovia_cli.render.github import GithubView
+    from lovia_cli.render.hiding import Hiding
     from lovia_cli.render.json import JsonView
     from lovia_cli.render.ndjson import NdjsonView
     from lovia_cli.render.streams import Streams
@@ -19,11 +21,16 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Everything that one command shows. Events come while a run runs, the answer once at the end."""
+    """Everything that one command shows. Events come while a run runs, the answer once at the end.
 
-    def __init__(self, streams: Streams, settings: Settings) -> None:
+    Whatever the form, no known secret is in it.
+    """
+
+    def __init__(self, streams: Streams, settings: Settings, secrets: Secrets) -> None:
         self._streams = streams
         self._settings = settings
+        self._secrets = secrets
+        self._hidden: Hiding | None = None
         self._live = Live(streams, settings)
         self._data = self._data_view()
 
@@ -44,9 +51,22 @@ class View:
 
     def event(self, event: Event) -> None:
         """One fact about the run under way."""
-        self._live.event(event)
-        if self._data:
-            self._data.event(event)
+        hiding = self._hiding()
+        for shown in (event,) if hiding is None else hiding.events(event):
+            self._live.event(shown)
+            if self._data:
+                self._data.event(shown)
+
+    def _hiding(self) -> Hiding | None:
+        """What takes out the secrets that are known by now; None where there are none."""
+        redactor = self._secrets.redactor
+        if redactor is not None and self._hidden is None:
+            from lovia_cli.render.hiding import Hiding
+
+            self._hidden = Hiding(redactor)
+        elif redactor is not None and self._hidden is not None:
+            self._hidden.redactor = redactor
+        return self._hidden
 
     def note(self, text: str) -> None:
         """A line for the person at the terminal."""
@@ -54,6 +74,8 @@ class View:
 
     def finish(self, answer: Answer) -> None:
         """What came of it: the data or the text to stdout, what a person should know to stderr."""
+        if (hiding := self._hiding()) is not None:
+            answer = hiding.answer(answer)
         if self._data:
             self._data.finish(answer)
         if isinstance(answer, RunAnswer):
@@ -75,6 +97,4 @@ class View:
         if error is not None and self._settings.debug:
             from traceback import format_exception
 
-            from lovia_cli.cli.secrets import hidden
-
-            self._streams.err.text(safe(hidden("".join(format_exception(error)))))
+            self._streams.err.text(safe(self._secrets.text("".join(format_exception(error)))))

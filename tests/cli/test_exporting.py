@@ -204,7 +204,7 @@ def test_redact_takes_out_what_is_known_and_what_looks_like_a_key(lovia: Lovia) 
         True,
         True,
     )
-    assert plain.err == "1 secret left out\n"
+    assert plain.err == "2 secrets left out\n"
     for form in ("jsonl", "json", "md", "html", "scripted"):
         ran = lovia("export", "r1", "--format", form, "--redact", env=env)
         assert ran.code == 0
@@ -237,7 +237,7 @@ def test_a_key_is_told_by_its_shape_and_other_text_stays() -> None:
 
 def test_a_known_value_is_found_in_each_of_its_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"MY_TOKEN": 'a"b/ц secret', "SHORT_KEY": "abc", "PLAIN": "plain text"})
-    known, unread = known_secrets(["nowhere.yaml"])
+    known, unread = known_secrets(agent_files=["nowhere.yaml"])
     assert (known, unread) == ({"MY_TOKEN": 'a"b/ц secret'}, ["nowhere.yaml"])
     redactor = Redactor(known, shapes=False)
     for form in ('a"b/ц secret', json.dumps('a"b/ц secret')[1:-1], "a%22b%2F%D1%86%20secret"):

@@ -1,0 +1,115 @@
+"""Events and answers without secrets, for whatever form they are printed in. What is stored stays as it is.
+
+Texts of models, tools and people are gone through, and so are the keys of values that they made. What the format itself
+says stays: its own keys, ids, names of agents and tools, and words such as a status, be a secret that word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lovia_cli.cli.answers import Answer, Document, RunAnswer, Told
+
+if TYPE_CHECKING:
+    from lovia_cli.cli.redacting import Redactor
+    from lovia_cli.engine.events import Event
+
+_KEPT = frozenset(
+    {
+        *("v", "kind", "type", "role", "status", "event", "code", "level", "reason", "limit", "finish_reason", "part"),
+        *("run_id", "session_id", "id", "call_id", "call", "source", "patched"),
+        *("name", "tool", "tool_order", "agent", "final_agent", "model", "fallback", "host"),
+        *("store", "file", "agent_file", "html", "where", "environment"),
+    }
+)
+"""Where texts are ids, names, places, or one of a few words."""
+
+_OWN = frozenset(
+    {
+        *("data", "error", "stop", "tool_calls", "changes", "usage", "info", "trimmed", "parts"),
+        *("meta", "run", "timing", "config", "parent", "forked_from", "patch", "findings", "without_result"),
+    }
+)
+"""Which objects have keys of the format; all others are somebody's values."""
+
+_PIECES = ("text.delta", "reasoning.delta")
+_ENDS = ("model.finished", "run.finished")
+
+
+class Hiding:
+    """Takes secrets out of all that a command shows."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self._held: Event | None = None
+
+    def answer(self, answer: Answer) -> Answer:
+        """A twin to be printed. Documents have been redacted where they are made, and what is told is our own words."""
+        if isinstance(answer, Told | Document):
+            return answer
+        if not isinstance(answer, RunAnswer):
+            twin: Answer = self.shown(answer)
+            return twin
+        answer = replace(answer, hide=self.redactor.text)
+        if (result := answer.result) is not None:
+            warnings = [self.redactor.text(warning) for warning in result.warnings]
+            output, approvals = self.redactor.json(result.output), self.redactor.json(result.approvals)
+            answer.result = replace(result, output=output, approvals=approvals, warnings=warnings)
+        return answer
+
+    def events(self, event: Event) -> Iterator[Event]:
+        """The event to be shown, if any: of text that comes in pieces, the beginning of a value waits for its end."""
+        if event.type in _PIECES:
+            yield from self._pieces(event)
+            return
+        if event.type == "model.retry":  # the pieces since the model was asked are void
+            self._held = None
+        elif event.type in _ENDS:
+            yield from self._rest()
+        yield replace(event, data=self.shown(event.data, "data"))
+
+    def _pieces(self, event: Event) -> Iterator[Event]:
+        if self._held is not None and self._held.type != event.type:
+            yield from self._rest()
+        text = (self._held.data["text"] if self._held else "") + event.data["text"]
+        cut = self.redactor.whole(text)
+        self._held = _with(event, text[cut:]) if cut < len(text) else None
+        if cut:
+            yield _with(event, self.redactor.text(text[:cut]))
+
+    def _rest(self) -> Iterator[Event]:
+        """What has waited for more that has not come."""
+        if self._held is not None:
+            yield _with(self._held, self.redactor.text(self._held.data["text"]))
+            self._held = None
+
+    def shown(self, value: Any, name: str = "") -> Any:
+        """A twin of what stands under ``name``; what has nothing to hide is itself."""
+        if isinstance(value, str):
+            return value if name in _KEPT else self.redactor.text(value)
+        if isinstance(value, dict):
+            if name not in _OWN:
+                return self.redactor.json(value)
+            return {key: self.shown(item, key) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            kind: Any = type(value)
+            if names := getattr(value, "_fields", ()):  # a NamedTuple
+                return kind(*map(self.shown, value, names))
+            return kind(self.shown(item, name) for item in value)
+        return self._record(value) if is_dataclass(value) else value
+
+    def _record(self, record: Any) -> Any:
+        changed = {}
+        for one in fields(record):
+            was = getattr(record, one.name)
+            if was and not isinstance(was, int | float):
+                now = self.shown(was, one.name)
+                if now is not was and now != was:
+                    changed[one.name] = now
+        return replace(record, **changed) if changed else record
+
+
+def _with(event: Event, text: str) -> Event:
+    return replace(event, data={**event.data, "text": text})
