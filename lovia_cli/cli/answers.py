@@ -103,6 +103,7 @@ _HINTS: dict[int, str] = {
     exits.Exit.NOT_FOUND: "see what there is: lovia history",
     exits.Exit.CONFLICT: "see how it stands: lovia history",
     exits.Exit.STORE: "check the store with: lovia doctor",
+    exits.Exit.INT: "nothing is lost: run the same command again",
 }
 """What to do where the error itself does not say, by exit code."""
 

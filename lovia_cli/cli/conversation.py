@@ -1,7 +1,8 @@
 """``lovia run`` without an input at a terminal: a conversation in a session, one run a message, until Ctrl-D.
 
 Ctrl-C stops the run under way; it is saved, and the conversation goes on: the next message goes to that run (K2), an
-empty line just lets it go on. At the prompt Ctrl-C drops the line, and twice in a row it ends the conversation.
+empty line just lets it go on. At the prompt Ctrl-C drops the line, and twice in a row it ends the conversation, as
+SIGTERM and SIGHUP do at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lovia_cli.cli.ids import session_named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.prompt import Prompt
 from lovia_cli.cli.resuming import session_option, store_option
-from lovia_cli.errors import LoviaError, UserError
+from lovia_cli.errors import LoviaError, SignalReceived, Stopped, UserError
 from lovia_cli.exits import Exit
 from lovia_cli.wiring import open_stores
 from stores.ids import new_id
@@ -56,6 +57,9 @@ class Conversation:
                 given_up = True
                 self._note("Ctrl-D ends the conversation, and so does Ctrl-C again")
                 continue
+            except SignalReceived as signalled:
+                self.call.streams.err.text("\n")
+                return self._end(128 + signalled.number)
             except UnicodeError:
                 self._note("that was not valid text in this locale")
                 continue
@@ -96,8 +100,13 @@ class Conversation:
             return answer.exit_code
         if result is not None:
             self.job.parts = []
-        self.call.finish(replace(answer, next=None, go_on=answer.go_on if stop.get("reason") == "limit" else None))
-        if result is not None and result.status != Status.COMPLETED and stop.get("reason") != "limit":
+        is_limit = stop.get("reason") == "limit"
+        says_how = result is not None and result.status != Status.COMPLETED and not is_limit
+        if result is not None and says_how and isinstance(result.error, Stopped):
+            result.error.hint = _GO_ON
+            says_how = False
+        self.call.finish(replace(answer, next=None, go_on=answer.go_on if is_limit else None))
+        if says_how:
             self._note(_GO_ON)
         return None
 

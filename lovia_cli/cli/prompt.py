@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import select
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
+from lovia_cli.errors import SignalReceived
 from lovia_cli.render.streams import Out
 
 _PASTE_SECONDS = 0.03
@@ -31,8 +34,11 @@ class Prompt:
         readline.parse_and_bind("set enable-bracketed-paste on")
 
     def read(self, prompt: str) -> str | None:
-        """The next message, without its last newline; None at the end (Ctrl-D). Ctrl-C is a KeyboardInterrupt."""
-        with _shown_on_stderr(self._err.encoding):
+        """The next message, without its last newline; None at the end (Ctrl-D). Ctrl-C is a KeyboardInterrupt.
+
+        Raises `SignalReceived` for SIGTERM and SIGHUP, when line editing has given the terminal back.
+        """
+        with _signals_raise(), _shown_on_stderr(self._err.encoding):
             try:
                 lines = [input(prompt)]
             except (EOFError, OSError):
@@ -44,6 +50,24 @@ class Prompt:
                 except (EOFError, OSError):
                     break
         return "\n".join(lines)
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """A signal that simply ended the process would leave the terminal as line editing has it: deaf and mute."""
+
+    def received(number: int, _frame: FrameType | None) -> None:
+        raise SignalReceived(number, signal.Signals(number).name)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler == signal.SIG_DFL:
+            signal.signal(number, received)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
