@@ -12,6 +12,7 @@ import subprocess
 import termios
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from signal import Signals
 from time import monotonic
 
 from tests.cli.lovia import SCRIPT, Lovia
@@ -27,10 +28,14 @@ SETTLED = 0.1
 
 @dataclass(frozen=True)
 class Seen:
-    """All that the terminal was sent, line ends as ``\\n``, without what line editing switches on and off."""
+    """All that the terminal was sent, line ends as ``\\n``, without what line editing switches on and off.
+
+    ``is_restored``: in the end it echoes what is typed, line by line, and marks no paste.
+    """
 
     code: int
     text: str
+    is_restored: bool
 
     @property
     def lines(self) -> list[str]:
@@ -41,13 +46,14 @@ class Seen:
 def at_terminal(
     lovia: Lovia,
     *argv: str,
-    steps: Iterable[tuple[str, str]] = (),
+    steps: Iterable[tuple[str, str | Signals]] = (),
     columns: int = 80,
     env: Mapping[str, str] | None = None,
 ) -> Seen:
     """Run the script with stdin, stdout and stderr at one terminal, of which it is the foreground process.
 
-    Each of ``steps`` waits until its first text has been shown since the last step, and then types the second.
+    Each of ``steps`` waits until its first text has been shown since the last step, and then types the second, or
+    sends that signal.
     """
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -67,12 +73,18 @@ def at_terminal(
         for expected, typed in steps:
             seen += _until(leader, expected.encode())
             select.select([leader], [], [], SETTLED)  # a prompt is shown just before line editing listens
-            os.write(leader, typed.encode())
+            if isinstance(typed, Signals):
+                process.send_signal(typed)
+            else:
+                os.write(leader, typed.encode())
         seen += _until(leader, None)
+        modes = termios.tcgetattr(leader)[3]
     finally:
         os.close(leader)
     code = process.wait(PATIENCE)
-    return Seen(code, _PASTE_MODE.sub("", seen.decode()).replace("\r\n", "\n"))
+    marks_pastes = seen.rpartition(b"\x1b[?2004")[2].startswith(b"h")
+    is_restored = modes & termios.ECHO and modes & termios.ICANON and not marks_pastes
+    return Seen(code, _PASTE_MODE.sub("", seen.decode()).replace("\r\n", "\n"), bool(is_restored))
 
 
 def _until(leader: int, expected: bytes | None) -> bytes:

@@ -1,5 +1,8 @@
 """``lovia run`` without an input at a terminal: one run a message, until Ctrl-D."""
 
+import signal
+from typing import Any
+
 import pytest
 
 from tests.cli.lovia import Lovia, call, shell_tool
@@ -28,7 +31,7 @@ turns:
     lovia.write("agent.yaml", f"version: 1\nname: tester\nmodel: scripted:agent-script.yaml\ntools:\n{hang}")
 
 
-def talk(lovia: Lovia, *typed: str, argv: tuple[str, ...] = ("agent.yaml", "-s", "u1")) -> Seen:
+def talk(lovia: Lovia, *typed: Any, argv: tuple[str, ...] = ("agent.yaml", "-s", "u1")) -> Seen:
     steps = [step if isinstance(step, tuple) else (YOU, step) for step in typed]
     return at_terminal(lovia, "run", *argv, "--no-color", steps=steps)
 
@@ -76,8 +79,9 @@ def test_k2_ctrl_c_stops_the_run_and_what_is_said_next_goes_to_it(lovia: Lovia) 
     answering(lovia)
     seen = talk(lovia, "wait" + ENTER, ("1.1 hang 1 s", CTRL_C), "leave it" + ENTER, CTRL_D)
     assert seen.code == 0
-    assert "interrupted: stopped by SIGINT" in seen.lines
-    assert "say something to it, or press Enter to let it go on as it is" in seen.lines
+    stopped = seen.lines.index("interrupted: stopped by SIGINT")
+    assert seen.lines[stopped + 2] == "  hint: say something to it, or press Enter to let it go on as it is"
+    assert "--debug" not in seen.text
     assert inputs(lovia) == ["wait", "leave it"]
     assert len(lovia("history", "u1", "--json").json["segments"]) == 1
     results = [entry for entry in lovia("show", "u1", "--json").json["entries"] if entry["type"] == "tool_result"]
@@ -107,6 +111,16 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_twice_ends(lovia: Lovia) -> Non
     assert seen.code == 130
     assert seen.lines[-1] == "go on with: lovia run --session u1"
     assert inputs(lovia) == ["hello"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_the_prompt_gives_the_terminal_back_and_says_how_to_go_on(
+    lovia: Lovia, number: signal.Signals
+) -> None:
+    answering(lovia)
+    seen = talk(lovia, "hello" + ENTER, "par", ("par", number))
+    assert (seen.code, seen.is_restored) == (128 + number, True)
+    assert seen.lines[-1] == "go on with: lovia run --session u1"
 
 
 def test_what_is_wrong_with_the_agent_is_said_before_anybody_types(lovia: Lovia) -> None:
