@@ -106,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     call = _call(words)
     answer = answer_to(words, call)
     if answer is None:
-        return 0
+        call.streams.tell_failure()
+        return call.streams.exit_code
     call.finish(answer)
     return answer.exit_code or call.streams.exit_code
 

@@ -6,7 +6,10 @@ It is imported where `lovia_cli.cli.reader` has given up, and nowhere else.
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -36,15 +39,17 @@ class Verbs(TyperGroup):
 
 def parse(argv: Sequence[str], call: Call) -> Answer | None:
     """What the command line comes to; None when help was printed. Raises `UserError` for what is wrong with it."""
-    app = _typer(cls=Verbs)
+    app, printed = _typer(cls=Verbs), io.StringIO()
     app.callback()(_command_function(root, is_verb=False))
     try:
-        answer = typer.main.get_command(app).main(list(argv), prog_name="lovia", standalone_mode=False, obj=call)
+        with redirect_stdout(printed):
+            meant = typer.main.get_command(app).main(list(argv), prog_name="lovia", standalone_mode=False, obj=call)
     except typer.TyperException as error:
         raise _usage(error) from error
-    if answer == 130:  # how typer tells of a KeyboardInterrupt
+    if meant == 130:  # how typer tells of a KeyboardInterrupt
         raise KeyboardInterrupt
-    return None if isinstance(answer, int) else answer
+    call.streams.out.text(printed.getvalue())
+    return meant() if callable(meant) else None
 
 
 def _command(name: str) -> Any:
@@ -72,11 +77,16 @@ def _typer(**settings: Any) -> typer.Typer:
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def _command_function(function: Callable[..., Answer], *, is_verb: bool = True) -> Callable[..., Answer]:
-    """The function that typer calls in place of ``function(call, ...)``, with the global options among its own."""
+def _command_function(function: Callable[..., Answer], *, is_verb: bool = True) -> Callable[..., Any]:
+    """The function that typer calls in place of ``function(call, ...)``, with the global options among its own.
 
-    def command(*, context: typer.Context, **values: Any) -> Answer:
-        return carry_out(function, context.obj, values, is_verb=is_verb)
+    A verb is not carried out within typer, which takes what it prints for its help; it returns what does that.
+    """
+
+    def command(*, context: typer.Context, **values: Any) -> Answer | Callable[[], Answer]:
+        if is_verb:
+            return partial(carry_out, function, context.obj, values)
+        return carry_out(function, context.obj, values, is_verb=False)
 
     taken = [_CONTEXT, *map(_as_typer_reads_it, parameters(function))]
     command.__doc__ = function.__doc__

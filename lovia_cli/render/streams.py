@@ -87,6 +87,14 @@ class Streams:
         """1 when the answer could not be written, such as to a full disk; a reader that has left is no failure."""
         return 1 if self.out.failure else 0
 
+    def tell_failure(self) -> None:
+        """Say on stderr when the answer could not be written."""
+        if failure := self.out.failure:
+            hint = "send the output to where there is room; what was saved is safe"
+            self.err.text(
+                f"error: cannot write to stdout: {failure.strerror}\n  where: what stdout leads to\n  hint: {hint}\n"
+            )
+
     def take(self) -> None:
         """Keep the real stdout for ourselves. Once is enough."""
         if self.out.fd != 1:

@@ -83,8 +83,7 @@ class View:
             self._debug(answer.error or (answer.result.error if answer.result else None))
         elif not self._data:
             self._text(answer)
-        if failure := self._streams.out.failure:
-            self._streams.err.text(f"error: cannot write to stdout: {failure.strerror}\n")
+        self._streams.tell_failure()
 
     def _text(self, answer: Answer) -> None:
         from lovia_cli.render.text import lines

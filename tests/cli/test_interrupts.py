@@ -25,6 +25,7 @@ def test_c37_ctrl_c_before_the_command_line_is_read_is_answered_too(lovia: Lovia
     lovia.write("sitecustomize.py", AT_THE_IMPORT)
     ran = lovia("run", "agent.yaml", "go", "--json", env={"PYTHONPATH": str(lovia.folder)})
     assert (ran.code, ran.json["exit_code"], ran.json["error"]["message"]) == (130, 130, "stopped by SIGINT")
+    assert ran.json["error"]["hint"] == "nothing is lost: run the same command again"
     assert not (lovia.folder / ".lovia").exists()
 
 

@@ -89,11 +89,24 @@ def test_a_listing_into_a_closed_pipe_is_quiet(lovia: Lovia) -> None:
     assert lovia.shell("lovia show r1 | head -1; lovia history | true; lovia --help | true").err == ""
 
 
+NO_ROOM = [
+    "error: cannot write to stdout: No space left on device",
+    "  where: what stdout leads to",
+    "  hint: send the output to where there is room; what was saved is safe",
+]
+
+
+@pytest.mark.parametrize("help_asked", ["lovia --help", "lovia run -h"])
+def test_a_help_that_cannot_be_written_is_no_mistake_of_ours(lovia: Lovia, help_asked: str) -> None:
+    ran = lovia.shell(f"{help_asked} >/dev/full; echo $?")
+    assert (ran.out, ran.err.splitlines()) == ("1\n", NO_ROOM)
+
+
 def test_a_stdout_that_cannot_be_written_is_a_failure(lovia: Lovia) -> None:
     lovia.agent([{"text": "hi"}])
     ran = lovia.shell("lovia run agent.yaml go --run-id r1 >/dev/full; echo $?")
     assert ran.out == "1\n"
-    assert "cannot write to stdout: No space left on device" in ran.err
+    assert ran.err.splitlines()[-3:] == NO_ROOM
     assert lovia("history", "r1", "--json").json["status"] == "completed"
 
 
