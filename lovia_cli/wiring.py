@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -137,18 +137,25 @@ def _scripted(spec: ModelSpec, folder: Path) -> Model:
 
 
 def load_agent(
-    path: Path, *, variables: Mapping[str, Any] | None = None, model: str | None = None, is_offline: bool = False
+    path: Path,
+    *,
+    variables: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    is_offline: bool = False,
+    learn: Callable[[list[str]], object] = len,
 ) -> Agent:
     """The agent of the file at ``path``, with its variables checked. Raises `AgentFileError` with all problems.
 
     ``model`` takes the place of the file's, as ``provider:name``. ``is_offline``: no tool of it is going to run, so the
-    environment need not have what they name.
+    environment need not have what they name. ``learn`` is told the names of the environment variables that the file
+    names, before any code of its tools is loaded.
     """
     from lovia_cli.agentfile import build_agent, load_agent_file
     from lovia_cli.models.spec import ModelSpec
 
     instead = ModelSpec.parse(model) if model is not None else None
     spec = load_agent_file(path)
+    learn(spec.environment_names())
     environ = {**dict.fromkeys(spec.environment_names(), ""), **os.environ} if is_offline else None
     return build_agent(
         spec,
@@ -160,14 +167,14 @@ def load_agent(
     )
 
 
-def check_agent(path: Path) -> None:
+def check_agent(path: Path, learn: Callable[[list[str]], object] = len) -> None:
     """Raise `AgentFileError` with all that is wrong with the file at ``path``.
 
-    Its tools' modules are imported; variables and the environment are left for the run to give.
+    Its tools' modules are imported; variables and the environment are left for the run to give. ``learn`` as above.
     """
     from lovia_cli.agentfile import check_agent_file
 
-    check_agent_file(path, models=model_factories())
+    check_agent_file(path, models=model_factories(), learn=learn)
 
 
 def absolute_model(model: str, folder: Path) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lovia_cli.agentfile.build import build_model, build_tools
 from lovia_cli.agentfile.instructions import Instructions, read_instructions
@@ -14,9 +13,6 @@ from lovia_cli.models.registry import provider_factories
 from lovia_cli.models.spec import ModelFactory
 from lovia_cli.yamlfile.reader import Document, Node, read_document
 from lovia_cli.yamlfile.validate import examine, in_file_order
-
-if TYPE_CHECKING:
-    from lovia_cli.agentfile.schema import AgentFile
 
 _LISTS = ("tools", "fallback")
 """Lists whose entries stand for themselves: one that is malformed is left out alone."""
@@ -28,10 +24,13 @@ _STAND_INS = {"name": "agent", "model": "openai:any"}
 _Part = tuple[str | int, ...]
 
 
-def check_agent_file(path: Path, *, models: Mapping[str, ModelFactory]) -> None:
+def check_agent_file(
+    path: Path, *, models: Mapping[str, ModelFactory], learn: Callable[[list[str]], object] = len
+) -> None:
     """Raise `AgentFileError` with all that is wrong with the file at ``path`` and with what it names, in its order.
 
     The modules of its tools are imported. No model is asked; variables and the environment are the run's to give.
+    ``learn`` is told the names of the environment variables that the file names, before any of that.
     """
     from lovia_cli.agentfile.schema import AgentFile
 
@@ -43,19 +42,21 @@ def check_agent_file(path: Path, *, models: Mapping[str, ModelFactory]) -> None:
         file, _, _ = examine(AgentFile, document)
     placed = [(_position(problem), problem) for problem in problems]
     if file is not None:
-        placed += _within(path.absolute(), file, document, models)
+        spec = AgentSpec(
+            path=path.absolute(), file=file, document=document, instructions=Instructions("", {}, document)
+        )
+        learn(spec.environment_names())
+        placed += _within(spec, models)
     if placed:
         raise AgentFileError.of([problem for _, problem in sorted(placed, key=lambda pair: pair[0])])
 
 
-def _within(
-    path: Path, file: AgentFile, document: Document, models: Mapping[str, ModelFactory]
-) -> list[tuple[tuple[int, int], Problem]]:
+def _within(spec: AgentSpec, models: Mapping[str, ModelFactory]) -> list[tuple[tuple[int, int], Problem]]:
     """What is wrong with that which the parts of a well-formed file say, each with its position in that file."""
-    spec = AgentSpec(path=path, file=file, document=document, instructions=Instructions("", {}, document))
+    document = spec.document
     found: dict[str, list[Problem]] = {"instructions": [], "model": [], "tools": []}
     try:
-        read_instructions(file, document, spec.folder)
+        read_instructions(spec.file, document, spec.folder)
     except AgentFileError as error:
         found["instructions"] += error.problems
     build_model(spec, None, {**provider_factories(), **models}, found["model"])

@@ -77,8 +77,7 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
     from lovia_cli.engine.runner import Runner
     from lovia_cli.wiring import load_agent
 
-    agent = load_agent(agent_file, variables=job.variables, model=job.model)
-    call.secrets.learn(agent.environment)
+    agent = load_agent(agent_file, variables=job.variables, model=job.model, learn=call.secrets.learn)
     stop = StopSwitch()
     with signals_stop(stop):
         result = await Runner.outcome(agent, **order_of(job, stores, agent_file), on_event=call.watch, stop=stop)

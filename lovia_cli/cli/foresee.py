@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lovia_cli import exits
 from lovia_cli.cli.answers import Answer, RunAnswer, Told
@@ -40,7 +40,8 @@ async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path | None,
     from lovia_cli.engine.runner import NoModel, Runner
 
     replayed = Agent(name="replay", model=NoModel())
-    agent = load_agent(agent_file, variables=job.variables, model=job.model) if agent_file else replayed
+    options: dict[str, Any] = {"variables": job.variables, "model": job.model, "learn": call.secrets.learn}
+    agent = load_agent(agent_file, **options) if agent_file else replayed
     found = await Runner.preview(agent, **order_of(job, stores, agent_file or Path()))
     call.run_id, call.session_id = found.run_id, found.session_id
     check_writable(stores.location)

@@ -67,9 +67,12 @@ async def _retrace(call: Call, name: str | None, file: str) -> Answer:
     saved = Saved.of(meant.config)
     call.streams.take()  # the tools' modules may print while they are imported
     agent = load_agent(
-        existing(Path(file), "--agent", "check the path"), variables=saved.variables, model=saved.model, is_offline=True
+        existing(Path(file), "--agent", "check the path"),
+        variables=saved.variables,
+        model=saved.model,
+        is_offline=True,
+        learn=call.secrets.learn,
     )
-    call.secrets.learn(agent.environment)
     found = await Runner.retrace(
         agent, meant.run_id, checkpointer=stores.runs, session=stores.sessions, session_id=meant.session_id
     )

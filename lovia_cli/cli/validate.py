@@ -22,7 +22,7 @@ def validate(
     mistakes are annotations of a workflow.
     """
     call.streams.take()
-    wrong = {file: problems for file in dict.fromkeys(files) if (problems := _check(file))}
+    wrong = {file: problems for file in dict.fromkeys(files) if (problems := _check(call, file))}
     good = [file for file in files if file not in wrong]
     return Checked(
         summary=f"valid: {', '.join(good)}" if good else "",
@@ -35,12 +35,12 @@ def validate(
 COMMAND = validate
 
 
-def _check(file: str) -> list[Problem]:
+def _check(call: Call, file: str) -> list[Problem]:
     """What is wrong with an agent file, and with the files that it names."""
     from lovia_cli.wiring import check_agent
 
     try:
-        check_agent(Path(file))
+        check_agent(Path(file), learn=call.secrets.learn)
     except AgentFileError as error:
         return list(error.problems) or [Problem(error.message, error.where or file, hint=error.hint)]
     return []

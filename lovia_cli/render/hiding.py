@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli.answers import Answer, Document, RunAnswer, Told
@@ -33,6 +34,11 @@ _OWN = frozenset(
     }
 )
 """Which objects have keys of the format; all others are somebody's values."""
+
+_UNSEEN = ("config", "entries")
+"""What records have that no view shows."""
+
+_NUMBERS = (int, float, bool)
 
 _PIECES = ("text.delta", "reasoning.delta")
 _ENDS = ("model.finished", "run.finished")
@@ -102,13 +108,19 @@ class Hiding:
 
     def _record(self, record: Any) -> Any:
         changed = {}
-        for one in fields(record):
-            was = getattr(record, one.name)
-            if was and not isinstance(was, int | float):
-                now = self.shown(was, one.name)
+        for name in _seen(record.__class__):
+            was = getattr(record, name)
+            if was and type(was) not in _NUMBERS and not (name in _KEPT and isinstance(was, str)):
+                now = self.shown(was, name)
                 if now is not was and now != was:
-                    changed[one.name] = now
+                    changed[name] = now
         return replace(record, **changed) if changed else record
+
+
+@cache
+def _seen(kind: type) -> list[str]:
+    """The fields of a record to look at: a listing has many of a kind."""
+    return [one.name for one in fields(kind) if one.name not in _UNSEEN]
 
 
 def _with(event: Event, text: str) -> Event:

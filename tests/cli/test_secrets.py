@@ -114,6 +114,16 @@ def test_x11_the_store_has_the_name_alone_in_its_config_and_what_a_tool_said_exa
     assert f"got {VALUE}" in used("show", "r1").out
 
 
+@pytest.mark.parametrize(
+    "argv", [["run", "agent.yaml", "go"], ["run", "agent.yaml", "go", "--dry-run"], ["validate", "agent.yaml"]]
+)
+def test_x11_a_module_of_tools_that_quotes_it_is_refused_without_it(lovia: Lovia, argv: list[str]) -> None:
+    lovia.write("tools.py", 'import os\nraise ValueError(os.environ["MY_VALUE"])\n')
+    lovia.agent([{"text": "hi"}], tools=TOOLS)
+    for options in ([], ["--json"], ["--debug"]):
+        assert clean(lovia(*argv, *options, env=ENV)).code == 3
+
+
 def test_x11_a_secret_that_is_a_word_of_the_format_or_an_id_changes_neither(lovia: Lovia) -> None:
     words = ("completed", "assistant_text", "tool_call", "run.finished", "output", "text", "look", "run-2024", "tester")
     env = {f"V{number}": word for number, word in enumerate(words)}
