@@ -92,7 +92,9 @@ async def check_model(model: Model) -> list[str]:
         except LoviaError as error:
             errors[one.id] = error
     if len(errors) == len({one.id for one in candidates}):
-        raise all_refused([*errors.values()]) or next(iter(errors.values()))
+        refusal = all_refused([*errors.values()]) or next(iter(errors.values()))
+        refusal.where = refusal.where or f"model {', '.join(errors)}"
+        raise refusal
     return [f"{name} cannot be asked: {error.message}" for name, error in errors.items()]
 
 

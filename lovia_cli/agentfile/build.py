@@ -112,7 +112,10 @@ def _one_model(
     try:
         return factory(wanted, spec.folder)
     except AgentFileError as error:
-        problems += _placed(error, spec, [*(place or ["model"]), "name"])
+        if place or error.problems:
+            problems += _placed(error, spec, [*place, "name"])
+        else:
+            problems.append(Problem(_told(error), "--model", hint=error.hint))
         return None
 
 
@@ -228,5 +231,8 @@ def _placed(error: AgentFileError, spec: AgentSpec, place: Sequence[str | int]) 
     """The problems of ``error`` where they have places in a file; else one at ``place`` that says all of it."""
     if error.problems:
         return error.problems
-    message = f"{error.message} ({error.where})" if error.where else error.message
-    return [spec.document.problem(place, message, hint=error.hint)]
+    return [spec.document.problem(place, _told(error), hint=error.hint)]
+
+
+def _told(error: AgentFileError) -> str:
+    return f"{error.message} ({error.where})" if error.where else error.message

@@ -130,6 +130,16 @@ def test_k4_a_run_that_is_executed_is_refused_and_not_disturbed(lovia: Lovia) ->
     assert end(process).code == 143
 
 
+@pytest.mark.parametrize(
+    ("model", "code", "where"),
+    [("scripted:nowhere.yaml", 3, "--model"), ("openai:gpt-5", 4, "model openai:gpt-5")],
+)
+def test_what_is_wrong_with_the_model_given_is_placed_there(lovia: Lovia, model: str, code: int, where: str) -> None:
+    nothing(lovia)
+    ran = lovia(*RUN, "--model", model, "--dry-run")
+    assert (ran.code, ran.err.splitlines()[1]) == (code, f"  where: {where}")
+
+
 def test_z7_drift_is_said_or_refused(lovia: Lovia) -> None:
     limited(lovia)
     lovia.agent([call("look"), {"text": "ok"}], tools=TOOL, more="instructions: Other ones.")
