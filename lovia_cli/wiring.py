@@ -92,9 +92,9 @@ async def check_model(model: Model) -> list[str]:
         except LoviaError as error:
             errors[one.id] = error
     if len(errors) == len({one.id for one in candidates}):
-        refusal = all_refused([*errors.values()]) or next(iter(errors.values()))
-        refusal.where = refusal.where or f"model {', '.join(errors)}"
-        raise refusal
+        name, first = next(iter(errors.items()))
+        first.where = first.where or f"model {name}"
+        raise all_refused([*errors.values()]) or first
     return [f"{name} cannot be asked: {error.message}" for name, error in errors.items()]
 
 
