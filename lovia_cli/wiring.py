@@ -94,7 +94,7 @@ async def check_model(model: Model) -> list[str]:
     if len(errors) == len({one.id for one in candidates}):
         name, first = next(iter(errors.items()))
         first.where = first.where or f"model {name}"
-        raise all_refused([*errors.values()]) or first
+        raise (len(errors) > 1 and all_refused([*errors.values()])) or first
     return [f"{name} cannot be asked: {error.message}" for name, error in errors.items()]
 
 
