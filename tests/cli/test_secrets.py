@@ -139,6 +139,7 @@ def test_x11_a_secret_that_is_a_word_of_the_format_or_an_id_changes_neither(lovi
         "tester",
     )
     assert {line["run_id"] for line in done.lines} == {"run-2024"}
+    assert [line["name"] for line in done.lines if line["type"] == "tool.finished"] == ["look"]
     told = lovia("show", "run-2024", "--json", env=env).json
     assert (told["status"], told["run_id"], told["output"]) == ("completed", "run-2024", "[V0]")
     asked, got, said = told["entries"][-3:]
@@ -149,12 +150,12 @@ def test_x11_a_secret_that_is_a_word_of_the_format_or_an_id_changes_neither(lovi
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9])
 def test_a_value_in_pieces_is_seen_before_any_of_it_is_shown(size: int) -> None:
-    hiding = Hiding(Redactor({"A": "secret-1", "B": "crets", "C": "aab"}, shapes=False))
-    text = "a secret-1, sec, aaab secrets secret-"
+    hiding = Hiding(Redactor({"A": "secret-1", "B": "crets", "C": "aab", "D": "xse"}, shapes=False))
+    text = "a secret-1, sec, aaab secrets xsecret-9 secret-"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     events = [Event("text.delta", "r", 1.0, {"step": 1, "text": piece}) for piece in pieces]
     shown = [one for event in [*events, Event("model.finished", "r", 2.0)] for one in hiding.events(event)]
-    assert "".join(one.data.get("text", "") for one in shown) == "a [A], sec, a[C] se[B] secret-"
+    assert "".join(one.data.get("text", "") for one in shown) == "a [A], sec, a[C] se[B] [D]cret-9 secret-"
     assert all(one.data["text"] for one in shown[:-1])
     assert shown[-1].type == "model.finished"
 
