@@ -130,11 +130,13 @@ class Item:
 class Transcript:
     """What `lovia show` found: a run's entries by step, or a session's, numbered flat (M3).
 
-    ``whole`` is False when only a part was asked for. ``raw`` asks for the stored form of each entry.
+    ``whole`` is False when only a part was asked for. ``raw`` asks for the stored form of each entry. ``queued`` are
+    the inputs that the run has accepted, and takes into its transcript when it goes on (K2).
     """
 
     store: str
     items: list[Item]
+    queued: list[Entry] = field(default_factory=list)
     run: RunInfo | None = None
     session_id: str | None = None
     output: Any = None
@@ -148,10 +150,18 @@ class Transcript:
         kind = "run" if self.run else "session"
         entries = [item.as_json() for item in self.items]
         out = {"v": 1, "store": self.store, "kind": kind, **of, "entries": entries}
-        return {**out, "output": self.output, "error": self.error} if self.run else out
+        if self.run is None:
+            return out
+        from stores.entries import entry_to_json
+
+        queued = [entry_to_json(entry) for entry in self.queued]
+        return {**out, "queued_input": queued, "output": self.output, "error": self.error}
 
     def rows(self) -> Iterable[Row]:
-        return ({"v": 1, "kind": "entry", **item.as_json()} for item in self.items)
+        from stores.entries import entry_to_json
+
+        yield from ({"v": 1, "kind": "entry", **item.as_json()} for item in self.items)
+        yield from ({"v": 1, "kind": "queued_input", **entry_to_json(entry)} for entry in self.queued)
 
 
 def run_row(run: RunInfo) -> Row:

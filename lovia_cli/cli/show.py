@@ -14,7 +14,7 @@ from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import RunNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores, open_stores
-from stores.entries import Entry, ToolCallEntry, ToolResultEntry, pair
+from stores.entries import Entry, ToolCallEntry, ToolResultEntry, entry_from_json, pair
 
 _PLACE = re.compile(r"([0-9]+)\.([0-9]+)")
 
@@ -57,6 +57,8 @@ async def _show(call: Call, stores: Stores, name: str | None, step: int | None, 
     if one is not None:
         transcript.items = _call(transcript, one)
     transcript.whole = step is None and one is None
+    if not transcript.whole:
+        transcript.queued = []
     return transcript
 
 
@@ -73,7 +75,10 @@ async def _run(stores: Stores, thing: Thing) -> Transcript:
         raise StoreDamagedError(f"run {thing.run.run_id!r} cannot be read", where=str(stores.location))
     items = [Item(n=n, run_id=snapshot.run_id, entry=entry) for n, entry in enumerate(snapshot.entries, 1)]
     head = snapshot.head
-    return Transcript(store=str(stores.location), run=thing.run, items=items, output=head.output, error=head.error)
+    queued = [entry_from_json(data) for data in head.queued_input]
+    return Transcript(
+        store=str(stores.location), run=thing.run, items=items, queued=queued, output=head.output, error=head.error
+    )
 
 
 def _call(transcript: Transcript, one: str) -> list[Item]:

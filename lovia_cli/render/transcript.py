@@ -56,6 +56,10 @@ def _run(answer: Transcript, page: _Page) -> Iterator[str]:
             step = item.entry.step
             yield paint.dim(f"--- step {step} ---" if step else "--- input ---")
         yield from _entry(item.entry, "", page)
+    if answer.queued:
+        yield paint.dim("--- queued: sent when the run goes on ---")
+    for entry in answer.queued:
+        yield from _entry(entry, "", page)
     if answer.whole and answer.error:
         yield f"{paint.red('error:')} {safe(str(answer.error.get('message')), lines=False)}"
 
