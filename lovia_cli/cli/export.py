@@ -30,14 +30,14 @@ def export(
         str, Option("--format", metavar="|".join(FORMATS), help="scripted is a model that plays the run again.")
     ] = "jsonl",
     redact: Annotated[
-        bool, Option("--redact", help="Also without what the agent file's variables hold, and what looks like a key.")
+        bool, Option("--redact", help="Also without what looks like a key, and what the agent file's variables hold.")
     ] = False,
 ) -> Answer:
     """Print a run, or a session with its finished runs, to be kept in a file.
 
     jsonl and json are for lovia import, md and html for people. scripted is a script for the scripted model: with it
     and the same tools, lovia run plays the recorded run again, offline. What a variable of the environment holds that
-    is named like a secret is never printed.
+    is named like a secret, or that the agent file names, is never printed.
     """
     if format not in FORMATS:
         raise UserError(f"unknown format {format!r}", where="--format", hint="use one of: " + ", ".join(FORMATS))
