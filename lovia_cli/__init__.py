@@ -6,8 +6,6 @@ when it is first asked for, so that importing the package costs nothing. ``docs/
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # typing's own is as true to a type checker, and its import is most of what this one would cost
 if TYPE_CHECKING:
     from lovia_cli.agent import Agent as Agent
@@ -157,6 +155,8 @@ _PLACES = {name: module for module, names in _FACE.items() for name in names.spl
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_PLACES[name]), name)
 
 

@@ -7,11 +7,11 @@ system itself may drop it, so that the command goes on as if nobody had pressed 
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found] # signal without its enums, which take longer than all else here
 import os
-import signal
 import sys
 
-TYPE_CHECKING = False  # what stands before the handler does is kept short
+TYPE_CHECKING = False  # until the handler stands, Ctrl-C is a traceback
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
