@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,12 +57,6 @@ class AgentSpec:
             if isinstance(tool, ShellTool):
                 names |= {name for value in tool.env.values() for name in environment_names(value)}
         return sorted(name for name in names if name)
-
-    def secret_values(self, environ: Mapping[str, str] | None = None) -> list[str]:
-        """The values of those variables as they are now, longest first, to be redacted wherever text is shown."""
-        environ = os.environ if environ is None else environ
-        values = {environ.get(name, "") for name in self.environment_names()}
-        return sorted(filter(None, values), key=lambda value: (-len(value), value))
 
 
 def load_agent_file(path: str | Path) -> AgentSpec:

@@ -347,7 +347,6 @@ def test_names_of_environment_variables_are_known_and_their_values_found(tmp_pat
         "  - {type: shell, name: b, command: [x], env: {A: '${env.T1}'}}\n",
     )
     assert spec.environment_names() == ["KEY", "T1", "T2"]
-    assert spec.secret_values({"KEY": "abc", "T1": "", "T2": "longer", "T3": "no"}) == ["longer", "abc"]
 
 
 def test_a_missing_agent_file(tmp_path: Path) -> None:
