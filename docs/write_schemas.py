@@ -2,7 +2,7 @@
 
 import json
 
-from lovia_cli.cli.schema import FILES, KINDS, made_schema
+from lovia_cli.cli.commands.schema import FILES, KINDS, made_schema
 
 FILES.mkdir(exist_ok=True)
 for kind in KINDS:

@@ -55,7 +55,7 @@ def loaded(statement: str) -> str:
         ("lovia_cli.engine.loop", "from stores.memory import InMemorySession", "only wiring names a concrete store"),
         ("lovia_cli.engine.loop", "from stores import sqlite", "only wiring names a concrete store"),
         (
-            "lovia_cli.cli.run",
+            "lovia_cli.cli.commands.run",
             "def f():\n    from stores.file import FileSession",
             "only wiring names a concrete store",
         ),
@@ -71,7 +71,11 @@ def loaded(statement: str) -> str:
         ("lovia_cli.tools.base", "from lovia_cli.agentfile import spec", "tools stands below agentfile"),
         ("lovia_cli.errors", "from lovia_cli.agent import Agent", "errors stands below agent"),
         ("lovia_cli.engine.loop", "from lovia_cli.models.scripted import X", "only wiring names a concrete model"),
-        ("lovia_cli.cli.run", "from lovia_cli.models import openai_wire", "only wiring names a concrete model"),
+        (
+            "lovia_cli.cli.commands.run",
+            "from lovia_cli.models import openai_wire",
+            "only wiring names a concrete model",
+        ),
         ("lovia_cli.engine.loop", "from lovia_cli import Runner", "the public face is for callers"),
         ("lovia_cli.novelty", "from lovia_cli.agent import Agent", "novelty has no layer"),
     ],
@@ -89,7 +93,7 @@ def test_a_wrong_arrow_is_noticed(module: str, source: str, reason: str) -> None
             "from stores.file import FileSession\nfrom lovia_cli.models.scripted import ScriptedModel",
         ),
         (
-            "lovia_cli.cli.run",
+            "lovia_cli.cli.commands.run",
             "import lovia_cli.wiring, lovia_cli.render.text, lovia_cli.engine.runner, stores.records",
         ),
         ("lovia_cli.cli.app", "from lovia_cli import __version__, settings"),

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from lovia_cli.cli.commands.show import PartNotFoundError
 from lovia_cli.cli.ids import Meant, kept_history, run_meant, split
-from lovia_cli.cli.show import PartNotFoundError
 from lovia_cli.comparing import Fork, Trajectory
 from lovia_cli.comparing.patches import patch_between
 from lovia_cli.engine.conversation import snapshot_of_segment

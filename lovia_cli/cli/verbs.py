@@ -52,8 +52,8 @@ class Verb(NamedTuple):
 
 
 def verb_named(name: str) -> Verb:
-    """What ``lovia_cli/cli/NAME.py`` calls COMMAND, or COMMANDS where the verb has verbs of its own."""
-    module: Any = import_module(f"lovia_cli.cli.{_MODULES.get(name, name)}")
+    """What ``lovia_cli/cli/commands/NAME.py`` calls COMMAND, or COMMANDS where the verb has verbs of its own."""
+    module: Any = import_module(f"lovia_cli.cli.commands.{_MODULES.get(name, name)}")
     if hasattr(module, "COMMAND"):
         return Verb(module.COMMAND)
     return Verb(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lovia_cli.cli.init import FOLDER, TEMPLATES
+from lovia_cli.cli.commands.init import FOLDER, TEMPLATES
 from tests.architecture import ROOT
 from tests.cli.lovia import Lovia, Ran
 

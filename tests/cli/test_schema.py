@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lovia_cli.agentfile.schema import json_schema
-from lovia_cli.cli.schema import FILES, KINDS, made_schema
+from lovia_cli.cli.commands.schema import FILES, KINDS, made_schema
 from lovia_cli.cli.shapes import events_schema, run_schema
 from lovia_cli.cli.shapes_comparison import comparison_schema
 from lovia_cli.yamlfile.fields import to_json

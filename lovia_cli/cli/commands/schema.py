@@ -15,7 +15,7 @@ from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import UserError
 
-FILES = Path(__file__).parent.parent / "schemas"
+FILES = Path(__file__).parents[2] / "schemas"
 KINDS = ("agent", "events", "run", "comparison", "replay")
 
 

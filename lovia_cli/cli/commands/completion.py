@@ -11,7 +11,7 @@ from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import UserError
 
 SHELLS = ("bash", "zsh", "fish")
-SCRIPTS = Path(__file__).parent.parent / "completions"
+SCRIPTS = Path(__file__).parents[2] / "completions"
 
 
 def completion(

@@ -22,7 +22,7 @@ TEMPLATES = {
 LATER = frozenset({"team"})
 """Templates that need what this version has not."""
 
-FOLDER = Path(__file__).parent.parent / "templates"
+FOLDER = Path(__file__).parents[2] / "templates"
 
 
 def init(
