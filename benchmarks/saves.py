@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import shutil
 import statistics
 import subprocess
@@ -90,7 +91,7 @@ def print_steps(steps: Sequence[Sequence[float]]) -> None:
     """The loop's pace at the first thousand steps: a step is two saves, a model call and a tool call."""
     gaps = [(b[0], b[1] - a[1]) for a, b in itertools.pairwise(steps) if b[0] == a[0] + 1]
     early = statistics.median(gap for step, gap in gaps if 50 <= step <= 250)
-    late = statistics.median(gap for step, gap in gaps if 800 <= step <= 1000)
+    late = statistics.median([gap for step, gap in gaps if 800 <= step <= 1000] or [math.nan])
     print(f"step at 800 to 1,000 / at 50 to 250: {late / early:.2f} (goal 1.20)")
 
 
