@@ -121,7 +121,8 @@ class Lined:
         if self._is_ours:
             self.header: dict[str, Any] = _parsed(data[:end] + b"]}", kind, where=where)
             self.header["sum"] = data[-_TAIL + len(_MARK) : -len(_CLOSE)].decode()
-            self.count = data.count(b"\n") - 2  # of the header, and of the closing line
+            is_empty = data.startswith(_END_OF_LIST, end + 1)
+            self.count = 0 if is_empty else data.count(b"\n") - 2  # of the header, and of the closing line
         else:
             self.header = self.document
             self.count = len(self.records)
@@ -148,7 +149,7 @@ class Lined:
         return found
 
     def take_entries(self) -> list[dict[str, JSON]]:
-        """The entries that `encode_save` has marked, for `decode_entries`. The document is used up.
+        """The entries that `encode_record` has marked, for `decode_entries`. The document is used up.
 
         The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
         was written by others, only `records` tells.
@@ -236,10 +237,17 @@ def encode_save(save: Save) -> bytes:
     row.update(save.extra)
     if save.keep is not None:
         row["keep"] = save.keep
-    line = dumps(row)
-    if not save.entries:
-        return line
-    return b"".join((line[:-1], b",", _TAB, _ENTRIES, dumps([entry_to_json(entry) for entry in save.entries]), b"}"))
+    if save.entries:
+        row["entries"] = [entry_to_json(entry) for entry in save.entries]
+    return encode_record(row)
+
+
+def encode_record(record: dict[str, JSON]) -> bytes:
+    """A save that is JSON already, as a line."""
+    rest = {name: value for name, value in record.items() if name != "entries"}
+    if len(rest) == len(record):
+        return dumps(record)
+    return b"".join((dumps(rest)[:-1], b",", _TAB, _ENTRIES, dumps(record["entries"]), b"}"))
 
 
 def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:

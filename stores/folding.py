@@ -39,7 +39,7 @@ def fold_records(run_id: str, batches: Iterable[tuple[str, list[dict[str, Any]]]
     last: tuple[str, dict[str, Any]] | None = None
     with without_collections():
         for where, records in batches:
-            entries = entries_after(entries, records, where=where, run_id=run_id)
+            entries = entries_with(entries, records, where=where, run_id=run_id)
             for record in records:
                 head.update(record.get("head") or ())
                 last = where, record
@@ -52,7 +52,7 @@ def fold_records(run_id: str, batches: Iterable[tuple[str, list[dict[str, Any]]]
     return RunSnapshot(run_id=run_id, head=state, entries=in_call_order(entries))
 
 
-def entries_after(entries: list[Entry], records: Iterable[dict[str, Any]], *, where: str, run_id: str) -> list[Entry]:
+def entries_with(entries: list[Entry], records: Iterable[dict[str, Any]], *, where: str, run_id: str) -> list[Entry]:
     """``entries``, which are used up like those of the records, and what the records made of them, as recorded."""
     rows: list[dict[str, JSON]] = []
     for record in records:

@@ -1,4 +1,4 @@
-"""The thread that does a store's blocking work, so that a flush never stops the event loop.
+"""The thread that does a store's blocking work, so that no long flush stops the event loop.
 
 Where no event loop runs there is none to stop: the work is done right there, and a command that only looks into a
 store pays neither for a loop nor for a thread. So asyncio is imported by those who have it already.
@@ -122,8 +122,8 @@ class Worker:
         self._close_spent()
 
     def _close_spent(self) -> None:
-        with suppress(IndexError):  # several may be at it
-            while True:
+        while self._spent:
+            with suppress(IndexError, OSError):  # several may be at it, and nobody wants anything of these files
                 os.close(self._spent.popleft())
 
     def _queue(self) -> SimpleQueue[Callable[[], None] | None]:

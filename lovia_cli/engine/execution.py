@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
@@ -21,12 +22,15 @@ from lovia_cli.engine.results import result_of
 from lovia_cli.engine.stopping import unless_stopped, watched
 from lovia_cli.environment import with_names
 from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
-from stores.errors import LoviaError, StoreError
+from stores.errors import LoviaError, StoreError, StoreWriteError
 from stores.records import Save, Status
 
 log = logging.getLogger("lovia")
 
 T = TypeVar("T")
+
+HEALS, HEAL_PAUSE = 50, 0.05
+"""How often a completed run is looked after before its session goes on, and the seconds in between."""
 
 
 class Execution:
@@ -37,6 +41,7 @@ class Execution:
         self._run_id = ""
         self._warnings: list[str] = []
         self._said: list[tuple[str, str]] = []
+        self._healed: Counter[str] = Counter()
 
     async def go(self) -> RunResult:
         """Open and execute. Raises only what refuses the order before the run goes on."""
@@ -100,7 +105,19 @@ class Execution:
             self._said.append(("finalized", f"run {found.run_id} had used up its limit; it was ended as it stood"))
             return
         for run_id in found.run_ids:
+            await self._not_for_ever(run_id)
             self._warnings += await heal(run_id, self._order.store, self._order.session)
+
+    async def _not_for_ever(self, run_id: str) -> None:
+        """Healing a run once is enough, but where another process is just at it, or its open end cannot be removed."""
+        self._healed[run_id] += 1
+        if self._healed[run_id] > HEALS:
+            raise StoreWriteError(
+                f"run {run_id!r} is complete, and the mark of its open end stays",
+                hint="make the store's folders writable for this user, then run the same command again",
+            )
+        if self._healed[run_id] > 1:
+            await asyncio.sleep(HEAL_PAUSE)
 
     async def _replay(self, opened: Opened) -> RunResult:
         """Give the stored result again, without the model; the session append is applied again (R6)."""

@@ -25,7 +25,7 @@ from lovia_cli.errors import RunLockedError, UserError
 from stores.entries import InputEntry
 from stores.errors import StoreError
 from stores.ids import new_id
-from stores.protocols import Checkpointer, History, RunIndex, RunLease, SessionFork
+from stores.protocols import Checkpointer, History, RunIndex, RunLease
 from stores.records import RunInfo, RunSnapshot, Status, head_to_json
 
 
@@ -222,12 +222,8 @@ async def unfinished_run(store: Checkpointer, session_id: str | None) -> str | N
 
 async def _begin_fork(order: RunOrder, store: Checkpointer, session_id: str | None) -> None:
     """Let a fork's own session begin, where a crash came in between: it has the id of its run (H3)."""
-    session = order.session
-    if session_id is None or session is None or not isinstance(store, RunIndex):
-        return
-    run = await store.info(session_id)
-    if run and run.parent and run.session_id == session_id and isinstance(session, SessionFork):
-        await session.confirm_fork(session_id)
+    if session_id is not None and isinstance(store, RunIndex) and (run := await store.info(session_id)):
+        await Conversation(order.session, run.session_id).begin_fork(session_id, run.parent)
 
 
 def to_heal(runs: list[RunInfo]) -> list[str]:

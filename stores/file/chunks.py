@@ -34,6 +34,10 @@ m-th save: 11 gives 6 times the payload and 2.18 flushes. Saves that are smaller
 """
 
 
+ChunkPlace = tuple[str, str, int]
+"""Where a chunk is: run id, key and number."""
+
+
 @dataclass(slots=True)
 class Chunk:
     """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them.
@@ -60,6 +64,13 @@ class Chunk:
     def records(self) -> list[dict[str, Any]]:
         """The saves, parsed when they are first asked for."""
         return self.lined.records
+
+    @property
+    def first_record(self) -> dict[str, Any]:
+        """The first save, without a look at the others."""
+        if not self.lined.count:
+            raise StoreDamagedError("the chunk holds no save", where=self.where)
+        return self.lined.first_record
 
     @property
     def header(self) -> dict[str, Any]:
@@ -133,7 +144,7 @@ class Tail:
 
     def add_record(self, record: dict[str, Any]) -> None:
         """A save as it stands in another chunk."""
-        self.lines.add(codec.dumps(record))
+        self.lines.add(codec.encode_record(record))
         self._passed(record.get("head"), record.get("keep"), len(record.get("entries", ())))
 
     def _passed(self, head: dict[str, JSON] | None, keep: int | None, entries: int) -> None:
@@ -144,8 +155,8 @@ class Tail:
         self.entries = (self.entries if keep is None else keep) + entries
 
 
-def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
-    """Chunk ``n``, checked; None when there is none."""
+def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | None:
+    """Chunk ``n``, checked; None when there is none. Without ``run_id`` it may be any run's."""
     name = chunk_name(n)
     data = folder.read(name)
     if data is None:
@@ -153,8 +164,9 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
     where = folder.where(name)
     lined = Lined(data, "chunk", "records", where=where)
     header = lined.header
-    if (header.get("id"), header.get("key"), header.get("n")) != (run_id, key, n):
-        raise StoreDamagedError(f"this is not chunk {n} of run {run_id!r}", where=where)
+    if run_id not in (None, header.get("id")) or (header.get("key"), header.get("n")) != (key, n):
+        whose = "this data" if run_id is None else f"run {run_id!r}"
+        raise StoreDamagedError(f"this is not chunk {n} of {whose}", where=where)
     try:
         return Chunk(
             n=n,
@@ -172,6 +184,14 @@ def read_chunk(folder: Folder, run_id: str, key: str, n: int) -> Chunk | None:
         )
     except KeyError as error:
         raise StoreDamagedError(f"the chunk has no {error}", where=where) from error
+
+
+def chunk_there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:
+    """Chunk ``n``, which must be there."""
+    chunk = read_chunk(folder, run_id, key, n)
+    if chunk is None:
+        raise missing(run_id, n, folder.where(chunk_name(n)))
+    return chunk
 
 
 def read_from(folder: Folder, run_id: str, key: str, n: int, tail: int, *, beyond: bool = True) -> Iterator[Chunk]:
@@ -243,12 +263,12 @@ def read_backwards(root: Root, run_id: str, key: str, tail: int, *, beyond: bool
         yield from shared
 
 
-def base_of(chunk: Chunk) -> tuple[str, str, int]:
+def base_of(chunk: Chunk) -> ChunkPlace:
     """Run id, key and last chunk of what a fork's first chunk goes on from."""
     return checked_place(chunk.base or {}, chunk.where)
 
 
-def checked_place(place: dict[str, Any], where: str) -> tuple[str, str, int]:
+def checked_place(place: dict[str, Any], where: str) -> ChunkPlace:
     """Run id, key and number of the chunk that a fork's first chunk names."""
     run_id, key, n = place.get("id"), place.get("key"), place.get("chunk")
     if not isinstance(run_id, str) or not is_key(key) or not isinstance(n, int):

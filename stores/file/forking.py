@@ -22,8 +22,9 @@ from stores import codec
 from stores.errors import RunNotFoundError, StoreError
 from stores.file.chunks import Chunk, Tail, base_of, read_chunk
 from stores.file.disk import Folder, remove_folder
+from stores.file.heads import head_at, heads_before
 from stores.file.markers import write_marker
-from stores.file.moments import Cut, find_cut, head_at, heads_before
+from stores.file.moments import Cut, find_cut
 from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
 from stores.file.reading import find_ref, steady
 from stores.file.refs import Ref
@@ -142,8 +143,7 @@ def _stays(root: Root, folder: Folder, key: str) -> bool:
 def shared_key(folder: Folder) -> str | None:
     """The data that the fork in this folder goes on from, as far as its first chunk can be read."""
     key = os.path.basename(folder.path)
-    with suppress(StoreError, KeyError, TypeError):
-        document = codec.decode(folder.read(chunk_name(1)) or b"", "chunk", where=folder.where(chunk_name(1)))
-        first: Chunk | None = read_chunk(folder, document["id"], key, 1)
+    with suppress(StoreError):
+        first: Chunk | None = read_chunk(folder, None, key, 1)
         return base_of(first)[1] if first and first.base else None
     return None

@@ -13,16 +13,18 @@ from stores.errors import RunLockedError, StoreError, StoreWriteError
 from stores.file import reading
 from stores.file.disk import Folder
 from stores.file.forking import release
+from stores.file.heads import head_at
 from stores.file.lease import FileLease
+from stores.file.listing import describe
 from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names, read_owner
 from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
-from stores.file.moments import find_cut, head_at, step_entries
+from stores.file.moments import find_cut, step_entries
 from stores.file.names import name_of
 from stores.file.reading import find_ref, read_ref_of, steady
 from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
 from stores.file.root import Root
 from stores.file.sessions import session_lock
-from stores.file.snapshots import describe, read_moment, read_snapshot
+from stores.file.snapshots import read_moment, read_snapshot
 from stores.file.survey import look_into, lost_data, lost_ref
 from stores.ids import check_id
 from stores.protocols import RunLease

@@ -9,16 +9,17 @@ from collections.abc import Iterable
 
 from stores import codec
 from stores.entries import Entry, in_call_order
-from stores.file.chunks import Chunk, data_folder, read_all, read_from
+from stores.file.chunks import Chunk, ChunkPlace, read_all
+from stores.file.heads import head_at
 from stores.file.locks import read_owner
-from stores.file.moments import cut_at_end, find_cut, head_at
+from stores.file.moments import cut_at_end, find_cut
 from stores.file.names import name_of
-from stores.file.reading import brought_up, read_ref_of
+from stores.file.reading import read_ref_of
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.survey import lost_data
-from stores.folding import entries_after, without_collections
-from stores.records import Owner, RunInfo, RunSnapshot, Status
+from stores.folding import entries_with, without_collections
+from stores.records import RunSnapshot, Status
 
 
 def read_snapshot(root: Root, run_id: str) -> RunSnapshot | None:
@@ -51,18 +52,14 @@ def read_moment(root: Root, run_id: str, number: int) -> RunSnapshot | None:
     return RunSnapshot(run_id=run_id, head=head_at(root, cut), entries=entries)
 
 
-Place = tuple[str, str, int]
-"""Run id, key and number of a chunk."""
-
-
-def _fold(root: Root, place: Place, *, beyond: bool, upto: int | None = None) -> tuple[Chunk, list[Entry]]:
+def _fold(root: Root, place: ChunkPlace, *, beyond: bool, upto: int | None = None) -> tuple[Chunk, list[Entry]]:
     """The last chunk, and the transcript after its last save, or after save ``upto``, which is in it."""
     with without_collections():
         found = _quickly(read_all(root, *place, beyond=beyond), place, upto)
         return found or _save_by_save(read_all(root, *place, beyond=beyond), place, upto)
 
 
-def _quickly(chunks: Iterable[Chunk], place: Place, upto: int | None) -> tuple[Chunk, list[Entry]] | None:
+def _quickly(chunks: Iterable[Chunk], place: ChunkPlace, upto: int | None) -> tuple[Chunk, list[Entry]] | None:
     """`_fold` with no look at anything but the entries before the last chunks.
 
     None when a chunk says that other entries stand before it: a save took some back, or was written by others.
@@ -80,7 +77,7 @@ def _quickly(chunks: Iterable[Chunk], place: Place, upto: int | None) -> tuple[C
     return last, in_call_order(entries)
 
 
-def _save_by_save(chunks: Iterable[Chunk], place: Place, upto: int | None) -> tuple[Chunk, list[Entry]]:
+def _save_by_save(chunks: Iterable[Chunk], place: ChunkPlace, upto: int | None) -> tuple[Chunk, list[Entry]]:
     entries: list[Entry] = []
     for chunk in chunks:
         entries = _after(chunk, entries, place[0], upto)
@@ -90,19 +87,4 @@ def _save_by_save(chunks: Iterable[Chunk], place: Place, upto: int | None) -> tu
 
 def _after(chunk: Chunk, entries: list[Entry], run_id: str, upto: int | None) -> list[Entry]:
     records = [record for record in chunk.records if upto is None or record["save"] <= upto]
-    return entries_after(entries, records, where=chunk.where, run_id=run_id)
-
-
-def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:
-    """The run's line of a listing, its status the effective one (R3)."""
-    if ref.status == Status.RUNNING:
-        ref = brought_up(root, ref)
-    status = Status.INTERRUPTED if ref.status == Status.RUNNING and owner is None else ref.status
-    info = ref.info(str(status), owner)
-    if elsewhere := ref.fields.get("elsewhere"):
-        with data_folder(root, ref.run_id, ref.key, ref.tail) as folder:
-            [*_, last] = read_from(folder, ref.run_id, ref.key, ref.tail, ref.tail, beyond=False)
-        head = head_at(root, cut_at_end(ref, last))
-        for name in elsewhere:
-            setattr(info, name, getattr(head, name))
-    return info
+    return entries_with(entries, records, where=chunk.where, run_id=run_id)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from lovia_cli.engine.runner import CheckpointOptions, Runner, StopSwitch
-from lovia_cli.errors import SignalReceived, StoreBusyError, UserError
+from lovia_cli.errors import SignalReceived, StoreBusyError, StoreWriteError, UserError
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from stores.records import RunHead, RunSnapshot
 from tests.engine.kit import Crash, CrashingCheckpointer, FakeTool, Requests, agent, at, calls, transcript
@@ -102,6 +102,21 @@ class Busy(InMemoryCheckpointer):
 
     async def __aexit__(self, *error):
         """Nothing is held."""
+
+
+class Unsettled(InMemoryCheckpointer):
+    """The marks of its open ends cannot be removed."""
+
+    async def settle(self, run_id):
+        """It stays."""
+
+
+async def test_a_run_whose_open_end_stays_is_an_error_and_not_looked_after_for_ever():
+    place = {"session": InMemorySession(), "session_id": "u1"}
+    store = Unsettled()
+    await Runner.run(agent(["x"]), "go", checkpoint=at(store, "r1"), **place)
+    with pytest.raises(StoreWriteError, match="run 'r1' is complete, and the mark of its open end stays"):
+        await Runner.run(agent(["x"]), "go", checkpoint=at(store, "r2"), **place)
 
 
 async def test_z1_a_stop_is_heard_while_the_run_waits_for_its_session():

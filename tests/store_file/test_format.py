@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stores.codec import Lines
 from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
 from stores.file import FileStore
@@ -198,6 +199,28 @@ async def test_d1_a_run_loads_whoever_set_out_its_chunks_and_whatever_stands_in_
         before = read(chunk(path, number))["sum"]
     assert number == 3
     assert await store.checkpointer.load("r") == expected
+
+
+async def test_a_forks_saves_are_set_out_like_all_others(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 8)
+    async with store.checkpointer.lease("f") as lease:
+        await lease.fork("r", Save(number=6, step=5, at=9.0, event="forked", head={"status": "interrupted"}))
+    shared = files(path, "data/*/*.json")
+    lines = [line for file in shared for line in file.read_bytes().split(b"\n") if b'"entries":[' in line]
+    assert len(lines) == 8 + 5
+    assert [line.count(b'\t"entries":[') for line in lines] == [1] * len(lines)
+
+
+async def test_d3_a_chunk_without_a_save_is_damage(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 3)
+    file = chunk(path, 1)
+    header = {name: value for name, value in read(file).items() if name not in ("v", "sum", "records")}
+    file.write_bytes(Lines(header, "records").bytes())
+    for look in (store.checkpointer.load("r"), store.checkpointer.moment("r", step=1)):
+        with pytest.raises(StoreDamagedError, match="holds no save|not the newest data"):
+            await look
 
 
 async def test_d1_an_unknown_entry_type_names_run_and_file_and_hurts_no_other_run(path: Path) -> None:

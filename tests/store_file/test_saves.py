@@ -10,7 +10,7 @@ from stores.file import FileStore
 from stores.file.chunks import FULL
 from stores.protocols import RunLease
 from stores.records import Save
-from stores.worker import MOST_SPENT
+from stores.worker import MOST_SPENT, SPENT, Worker
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -92,6 +92,14 @@ async def test_few_of_the_files_that_were_replaced_stay_open_and_none_after_the_
         await lease.load()  # behind what the thread had to close
     assert max(held) <= idle + 5 + MOST_SPENT
     assert open_files() == idle
+
+
+async def test_what_cannot_be_closed_keeps_nobody_waiting() -> None:
+    worker, closed = Worker(), 1_000_000
+    for _ in range(SPENT):
+        worker.close_soon(closed)
+    assert await worker.call(sum, [1, 2]) == 3
+    worker.close_all(closed)
 
 
 async def test_h1_every_save_is_found_by_its_chunks_header(path: Path) -> None:
