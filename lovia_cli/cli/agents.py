@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lovia_cli.cli.ids import session_named
+from lovia_cli.cli.ids import Thing, session_named
 from lovia_cli.errors import AgentFileError, UserError
 from lovia_cli.wiring import Stores
 
@@ -41,20 +41,24 @@ def is_agent_file(word: str) -> bool:
     return word.endswith(_SUFFIXES)
 
 
-async def saved_for_run(stores: Stores, run_id: str | None, session_id: str | None) -> tuple[Saved, Saved]:
+async def past_of(stores: Stores, run_id: str | None, session_id: str | None) -> Thing:
+    """What a model is given that goes on: the stored run, if it is named, and the session it is in."""
+    info = await stores.runs.info(run_id) if run_id is not None else None
+    session_id = session_id if session_id is not None else info.session_id if info else None
+    session = await session_named(stores, session_id) if session_id is not None else None
+    return replace(session or Thing(), run=info)
+
+
+def saved_for_run(past: Thing, run_id: str | None) -> tuple[Saved, Saved]:
     """What the run that `lovia run` would go on with was started with, and what its session last ran with.
 
     The first is empty when a new run is going to start.
     """
-    info = await stores.runs.info(run_id) if run_id is not None else None
-    session_id = session_id if session_id is not None else info.session_id if info else None
-    session = await session_named(stores, session_id) if session_id is not None else None
-    if run_id is None and session and session.unfinished:
-        info = session.unfinished[0]
+    info = past.unfinished[0] if run_id is None and past.unfinished else past.run
     own = Saved.of(info.config) if info else Saved()
-    if own.agent_file or session is None or not session.segments:
+    if own.agent_file or not past.segments:
         return own, own
-    run = next((found for segment in reversed(session.segments) if (found := segment.meta.get("run"))), None)
+    run = next((found for segment in reversed(past.segments) if (found := segment.meta.get("run"))), None)
     return own, Saved.of(run.get("config") if isinstance(run, dict) else None)
 
 

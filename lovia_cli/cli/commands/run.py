@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from lovia_cli.cli.agents import find_agent, is_agent_file, saved_for_run
+from lovia_cli.cli.agents import find_agent, is_agent_file, past_of, saved_for_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import (
@@ -127,8 +127,10 @@ async def _go(call: Call, job: Job, agent_file: str | None, then: Then) -> Answe
         _refuse_where_nothing_is(job)
     if await is_answered(stores, job):
         return await (replay(call, stores, job) if then is carry_out else foresee(call, stores, job, None))
-    fresh = job.if_run_exists == "restart"
-    own, last = await saved_for_run(stores, None if fresh else job.run_id, job.session_id)
+    run_id = None if job.if_run_exists == "restart" else job.run_id
+    past = await past_of(stores, run_id, job.session_id)
+    call.secrets.learn_from(*past.configs())
+    own, last = saved_for_run(past, run_id)
     file = find_agent(agent_file, last, stores, call.environ)
     earlier = own if own.agent_file or str(file) != last.agent_file else last
     job = replace(job, variables={**earlier.variables, **job.variables}, model=job.model or own.model)
