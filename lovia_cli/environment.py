@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-KEY = "environment"
-"""Where a run's config has the names."""
+KEY = "agent_environment"
+"""Where a run's config has the names, beside what a caller keeps in it."""
 
 
 def names_in(config: Any) -> list[str]:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli.answers import Answer, Document, RunAnswer, Told
+from lovia_cli.environment import KEY
 
 if TYPE_CHECKING:
     from lovia_cli.cli.redacting import Redactor
@@ -22,7 +23,7 @@ _KEPT = frozenset(
         *("v", "kind", "type", "role", "status", "event", "code", "level", "reason", "limit", "finish_reason", "part"),
         *("run_id", "session_id", "id", "call_id", "call", "source", "patched"),
         *("name", "tool", "tool_order", "agent", "final_agent", "model", "fallback", "host"),
-        *("store", "file", "agent_file", "html", "where", "environment"),
+        *("store", "file", "agent_file", "html", "where", KEY),
     }
 )
 """Where texts are ids, names, places, or one of a few words."""

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from lovia_cli import Agent, Runner
 from lovia_cli.cli.redacting import Redactor
 from lovia_cli.cli.secrets import Secrets, secret_variables
 from lovia_cli.engine.events import Event
+from lovia_cli.models.scripted import ScriptedModel
 from lovia_cli.render.hiding import Hiding
 from tests.cli.lovia import Lovia, Ran, call, shell_tool
 
@@ -109,9 +111,42 @@ def test_x11_the_store_has_the_name_alone_in_its_config_and_what_a_tool_said_exa
     used: Lovia, ran: dict[str, Ran]
 ) -> None:
     export = [json.loads(line) for line in used("export", "r1").out.splitlines()]  # without the variable: as stored
-    assert export[0]["head"]["config"]["environment"] == ["MY_VALUE"]
+    assert export[0]["head"]["config"]["agent_environment"] == ["MY_VALUE"]
     assert VALUE not in json.dumps(export[0]["head"]["config"], ensure_ascii=False).replace("\\", "")
     assert f"got {VALUE}" in used("show", "r1").out
+
+
+@pytest.mark.anyio
+async def test_a_config_of_ones_own_is_kept_beside_the_names() -> None:
+    agent = Agent(name="a", model=ScriptedModel(["hi"]), environment=["X"])
+    result = await Runner.run(agent, "go", config={"environment": ["staging"]})
+    assert result.snapshot is not None
+    kept = {"environment": ["staging"], "agent_environment": ["X"], "variables": {}}
+    assert result.snapshot.head.config == kept
+
+
+GOING_ON = [
+    ["run", "agent.yaml", "more", "-s", "s1"],
+    ["run", "agent.yaml", "go", "-s", "s1", "--run-id", "r1"],
+    ["resume", "r2"],
+    ["fork", "r1", "--from-step", "1", "--run"],
+]
+
+
+@pytest.mark.parametrize("argv", GOING_ON, ids=lambda argv: argv[0] + argv[-1])
+def test_x11_what_goes_on_hides_what_an_earlier_agent_file_named(lovia: Lovia, argv: list[str]) -> None:
+    tools = "tools:\n" + shell_tool("look", "echo no secret").replace("}\n", ', env: {T: "${env.MY_VALUE}"}}\n')
+    quotes, fails = {"text": f"it was {VALUE}"}, {"text": "", "fail": {"status": 400, "message": "no"}}
+    in_session = "r1" not in argv  # then its finished run, whose checkpoint is gone, has called the tool
+    lovia.agent([call("look"), quotes if in_session else fails], tools=tools)
+    start = ["run", "agent.yaml", "go", "-s", "s1", "--run-id", "r1", "--delete-on-success"]
+    assert (lovia(*start, env=ENV).code == 0) == in_session
+    tools = tools.partition(", env:")[0] + "}\n"
+    if argv[0] == "resume":
+        lovia.agent([fails], tools=tools)
+        assert lovia("run", "agent.yaml", "go", "-s", "s1", "--run-id", "r2").code != 0
+    lovia.agent([quotes] if in_session else [call("look"), quotes], tools=tools)
+    assert clean(lovia(*argv, env=ENV)).out.endswith("it was [MY_VALUE]\n")
 
 
 @pytest.mark.parametrize(
