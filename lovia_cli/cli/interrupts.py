@@ -31,11 +31,13 @@ def hold_while_loading() -> None:
 
 
 class _Held:
-    """The handler. ``until`` is the frame whose end Ctrl-C waits for; what profiles us otherwise comes ``before``."""
+    """The handler. ``until`` is the frame whose end Ctrl-C waits for; whoever profiles the process sees no more of it.
+
+    Python drops a profile function that raises, so there is none to give back.
+    """
 
     def __init__(self) -> None:
         self.until: FrameType | None = None
-        self._before: Any = None
 
     def received(self, _number: int, frame: FrameType | None) -> None:
         if self.until is not None:
@@ -43,13 +45,12 @@ class _Held:
         self.until = _import_under_way(frame)
         if self.until is None:
             raise KeyboardInterrupt
-        self._before = sys.getprofile()
         sys.setprofile(self._profile)
 
     def _profile(self, frame: FrameType, event: str, _arg: Any) -> None:
         if event == "return" and frame is self.until:
             self.until = None
-            sys.setprofile(self._before)
+            sys.setprofile(None)
             raise KeyboardInterrupt
 
 

@@ -16,7 +16,7 @@ HIDDEN = "[redacted]"
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 """Neither JSON nor a URL writes these in another way."""
 
-_WORDS = frozenset({"v", "kind", "type", "role", "status", "event"})
+_FORMAT_KEYS = frozenset({"v", "kind", "type", "role", "status", "event"})
 """What has one of a few words in an export's own objects, none of which tells anything of a secret."""
 
 _PARTS = frozenset({"head", "queued_input", "entries", "segments", "saves"})
@@ -96,7 +96,7 @@ class Redactor:
             return [self.export(one) for one in part]
         if not isinstance(part, dict):
             return self.json(part)
-        return {name: item if name in _WORDS else self._field(name, item) for name, item in part.items()}
+        return {name: item if name in _FORMAT_KEYS else self._field(name, item) for name, item in part.items()}
 
     def _field(self, name: str, item: Any) -> Any:
         return self.export(item) if name in _PARTS else self.json(item)
