@@ -21,6 +21,7 @@ from lovia_cli.cli.prompt import Prompt
 from lovia_cli.cli.resuming import session_option, store_option
 from lovia_cli.errors import LoviaError, SignalReceived, Stopped, UserError
 from lovia_cli.exits import Exit
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
 from stores.ids import new_id
 from stores.records import RunInfo, Status
@@ -71,7 +72,7 @@ class Conversation:
 
     def _greet(self) -> None:
         finished, unfinished = drive(self._standing())
-        count = f"{finished} finished run" + ("" if finished == 1 else "s")
+        count = counted(finished, "finished run")
         self._note(f"session {self.job.session_id} ({count}); Ctrl-C stops a run, Ctrl-D ends the conversation")
         for run in unfinished[:1]:
             self._note(f"run {run.run_id} is {run.status} after step {run.steps}: {_GO_ON}")

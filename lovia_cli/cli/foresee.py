@@ -10,6 +10,7 @@ from lovia_cli import exits
 from lovia_cli.cli.answers import Answer, RunAnswer, Told
 from lovia_cli.cli.execute import Job, order_of
 from lovia_cli.cli.options import Call
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, check_model, check_writable, load_agent
 
 if TYPE_CHECKING:
@@ -111,14 +112,14 @@ def _sentence(trial: _Trial) -> str:
     if found.case == "start":
         over = ", and discard the stored one" if found.discards else ""
         which = f"run {found.run_id}" if found.run_id else "a new run"
-        after = f", after {_count(found.history, 'finished run')}" if found.session_id is not None else ""
+        after = f", after {counted(found.history, 'finished run')}" if found.session_id is not None else ""
         return f"{would} start {which}{where}{after}{over}"
     assert found.stored is not None
     head = found.stored.head
     if found.case == "replay":
         ignored = "; the input would be ignored: the run has its own" if found.input == "ignored" else ""
-        return f"{would} replay run {found.run_id}{where}, completed in {_count(head.steps, 'step')}{ignored}"
-    calls = f", {_count(found.open_calls, 'open call')} first" if found.open_calls else ""
+        return f"{would} replay run {found.run_id}{where}, completed in {counted(head.steps, 'step')}{ignored}"
+    calls = f", {counted(found.open_calls, 'open call')} first" if found.open_calls else ""
     said = {
         "queued": "; the input would be said to it",
         "repeated": "; it knows the input already",
@@ -126,7 +127,3 @@ def _sentence(trial: _Trial) -> str:
     }.get(found.input, "")
     status = "interrupted" if head.status == "running" else head.status
     return f"{would} continue run {found.run_id}{where}, {status} after step {head.steps}{calls}{said}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lovia_cli.render.terminal import Paint, safe, width
+from lovia_cli.render.words import counted
 
 if TYPE_CHECKING:
     from lovia_cli.cli.answers import RunAnswer
@@ -50,8 +51,8 @@ def summary(result: RunResult, then: str | None, paint: Paint, columns: int | No
 
 
 def _numbers(result: RunResult) -> Iterator[str]:
-    yield f"{result.steps} step" + ("" if result.steps == 1 else "s")
-    yield f"{result.tool_calls} tool call" + ("" if result.tool_calls == 1 else "s")
+    yield counted(result.steps, "step")
+    yield counted(result.tool_calls, "tool call")
     if tokens := result.usage.total_tokens:
         yield f"{'at least ' if result.usage.unknown else ''}{tokens:,} tokens"
     if result.cost_usd:

@@ -10,6 +10,7 @@ from lovia_cli.cli.trees import RunTrees
 from lovia_cli.render.table import Column, table
 from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.times import clock, when
+from lovia_cli.render.words import counted
 
 Listing = Overview | RunTrees | RunHistory | SessionHistory
 
@@ -82,7 +83,7 @@ def _overview(answer: Overview, paint: Paint, columns: int | None) -> Iterator[s
 def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
     updated = when(row["updated_at"], short=columns is not None)
     if row["kind"] == "session":
-        status = "damaged" if row["damage"] else _count(row["segments"], "run")
+        status = "damaged" if row["damage"] else counted(row["segments"], "run")
         return ["session", _id(row), status, "", updated, "", ""]
     status = "damaged" if row["damage"] else _status(row)
     session = row["session_id"]
@@ -132,7 +133,7 @@ def _run_history(answer: RunHistory, paint: Paint, columns: int | None) -> Itera
 
 
 def _session_history(answer: SessionHistory, paint: Paint, columns: int | None) -> Iterator[str]:
-    yield f"session {paint.bold(safe(answer.session_id, lines=False))}: {_count(len(answer.segments), 'finished run')}"
+    yield f"session {paint.bold(safe(answer.session_id, lines=False))}: {counted(len(answer.segments), 'finished run')}"
     rows = []
     for number, segment in enumerate(answer.segments, answer.first):
         run, timing = _dict(segment.meta.get("run")), _dict(segment.meta.get("timing"))
@@ -153,7 +154,7 @@ def _session_history(answer: SessionHistory, paint: Paint, columns: int | None) 
     for what, info in ((what, info) for what, infos in beside for info in infos):
         row = run_row(info)
         at = when(info.updated_at, short=columns is not None)
-        yield f"{what}: run {_id(row)}, {_status(row)}, {_count(info.steps, 'step')}, {at}"
+        yield f"{what}: run {_id(row)}, {_status(row)}, {counted(info.steps, 'step')}, {at}"
 
 
 def _id(row: dict[str, Any]) -> str:
@@ -164,10 +165,6 @@ def _tokens(usage: Any) -> str:
     known = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
     numbers = [number for number in known if number is not None]
     return str(sum(numbers)) if numbers else "-"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from lovia_cli.comparing.comparison import RowKind
 from lovia_cli.comparing.marks import Difference
 from lovia_cli.comparing.values import written
 from lovia_cli.render.marked import Side
+from lovia_cli.render.words import counted
 
 if TYPE_CHECKING:
     from lovia_cli.comparing import Comparison, Drift, Row, Step, Trajectory
@@ -22,24 +23,19 @@ _HOW: tuple[tuple[RowKind, str], ...] = (("changed", "changed"), ("removed", "on
 def verdict(found: Comparison) -> str:
     """What came out, in a sentence."""
     if found.same:
-        return f"the same: {count(len(found.b), 'step')}"
+        return f"the same: {counted(len(found.b), 'step')}"
     if found.diverged_at is None:
-        return f"the same {count(len(found.b), 'step')}, but they drift"
+        return f"the same {counted(len(found.b), 'step')}, but they drift"
     counts = [(found.count(kind), what) for kind, what in _HOW]
-    told = ", ".join(f"{count(number, 'step')} {what}" for number, what in counts if number)
+    told = ", ".join(f"{counted(number, 'step')} {what}" for number, what in counts if number)
     where = f"step {found.diverged_at}" if found.diverged_at else "the input"
     return f"they differ from {where} on" + (f": {told}" if told else "")
 
 
-def count(number: int, noun: str) -> str:
-    """``1 step``, ``1,200 steps``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def facts(side: Trajectory) -> Iterator[str]:
     """How much work the steps were, and how they ended."""
-    yield count(len(side.steps), "step")
-    yield count(sum(1 for _ in side.acts()), "tool call")
+    yield counted(len(side.steps), "step")
+    yield counted(sum(1 for _ in side.acts()), "tool call")
     if side.usage and side.usage.total_tokens:
         yield f"{'at least ' if side.usage.unknown else ''}{side.usage.total_tokens:,} tokens"
     if side.cost_usd is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from lovia_cli.render.words import counted
+
 _DAY = 86_400
 
 
@@ -31,8 +33,7 @@ def _ago(seconds: float, now: float) -> str:
         return f"{int(passed // 60):>2} min ago"
     if passed < _DAY:
         return f"{int(passed // 3600):>2} h ago"
-    days = int(passed // _DAY)
-    return f"{days:>2} day{'' if days == 1 else 's'} ago"
+    return f" {counted(int(passed // _DAY), 'day')} ago"
 
 
 def _local(form: str, seconds: float) -> str:

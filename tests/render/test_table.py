@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lovia_cli.render.table import Column, table
 from lovia_cli.render.terminal import Paint, safe, shortened_middle, width
 from lovia_cli.render.times import clock, when
+from lovia_cli.render.words import counted
 from lovia_cli.render.wrap import wrapped
 
 COLUMNS = (Column("", 3, 3), Column("ID", 0, 36, is_id=True), Column("STATUS", 0, 11), Column("AGENT", 6, 8))
@@ -87,3 +88,8 @@ def test_times_are_short_where_they_are_looked_at_and_exact_where_they_are_kept(
 
 def test_a_time_that_no_calendar_has_is_no_crash() -> None:
     assert when(1e300) == when(1e300, short=True) == "1e+300"
+
+
+def test_a_number_and_its_noun() -> None:
+    assert [counted(number, "step") for number in (0, 1, 1200)] == ["0 steps", "1 step", "1,200 steps"]
+    assert [counted(number, "copy", "copies") for number in (1, 2)] == ["1 copy", "2 copies"]

@@ -15,6 +15,7 @@ from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.engine.transfer import export_run
 from lovia_cli.environment import names_in
 from lovia_cli.errors import UserError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
 from stores.records import RunSnapshot, Status
@@ -85,7 +86,7 @@ def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bo
     redacted: dict[str, Any] = redactor.export(document)
     if not redactor.count:
         return None
-    call.note(f"{redactor.count} secret{'' if redactor.count == 1 else 's'} left out")
+    call.note(f"{counted(redactor.count, 'secret')} left out")
     return redacted
 
 

@@ -12,6 +12,7 @@ from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.errors import UserError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.ids import as_words, check_id
 from stores.records import RunSnapshot, Status
@@ -50,7 +51,7 @@ async def _import(call: Call, file: str, new_id: str | None) -> Answer:
         return answer
     name = await import_session(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
     count = len(record.segments)
-    message = f"imported session {name}: {count} finished run{'' if count == 1 else 's'}"
+    message = f"imported session {name}: {counted(count, 'finished run')}"
     data = {"store": str(stores.location), "kind": "session", "run_id": None, "session_id": name, "segments": count}
     return Told(message=message, data=data)
 
@@ -58,7 +59,7 @@ async def _import(call: Call, file: str, new_id: str | None) -> Answer:
 def _of_run(stores: Stores, run: RunSnapshot, missing: str | None) -> Told:
     """``missing`` is the run with which the history ends that this one began with, and that is not here."""
     head, notes = run.head, []
-    message = f"imported run {run.run_id}: {head.status}, {head.steps} step{'' if head.steps == 1 else 's'}"
+    message = f"imported run {run.run_id}: {head.status}, {counted(head.steps, 'step')}"
     if missing is not None:
         session = f"session {head.session_id}"
         began = f"the run began with the history up to run {missing} of {session}, which this store has not got"

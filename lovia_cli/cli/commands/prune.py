@@ -12,6 +12,7 @@ from lovia_cli.cli.durations import seconds_given
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunLockedError, StoreDamagedError, UserError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import KeptHistories
 from stores.records import RunInfo, Status
@@ -117,11 +118,7 @@ async def _is_unchanged(stores: Stores, run: RunInfo) -> bool:
 
 def _words(found: list[RunInfo]) -> str:
     histories = sum(run.status == DELETED for run in found)
-    parts = [_count(len(found) - histories, "finished run", "finished runs")]
+    parts = [counted(len(found) - histories, "finished run")]
     if histories:
-        parts.append(_count(histories, "history of a deleted run", "histories of deleted runs"))
+        parts.append(counted(histories, "history of a deleted run", "histories of deleted runs"))
     return " and ".join(parts)
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -17,6 +17,7 @@ from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.cli.retraced import Retraced
 from lovia_cli.exits import Exit
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 
 if TYPE_CHECKING:
@@ -123,10 +124,10 @@ def _notes(found: Retrace) -> list[str]:
 
 def _summary(found: Retrace) -> str:
     count = len(found.differences)
-    steps = f"{found.steps} step{'' if found.steps == 1 else 's'}"
+    steps = counted(found.steps, "step")
     if not count:
         return f"{steps} retraced: nothing differs"
-    told = f"{count} difference{'' if count == 1 else 's'} in {steps}, the first at step {found.diverged_at}"
+    told = f"{counted(count, 'difference')} in {steps}, the first at step {found.diverged_at}"
     if (call := found.without_result) is not None:
         told += f"; the first call without a recorded result is {call.step}.{call.position} {call.name}"
     return told

@@ -12,6 +12,7 @@ from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
 from stores.protocols import Trim
 from stores.surgery import check_count, trim_cuts
@@ -59,7 +60,7 @@ async def _trim(
             raise UserError("this store cannot trim", where=str(stores.location))
         if archived and stores.results is None:
             raise UserError("this store has no archive", where=str(stores.location), hint="cut for good: --no-archive")
-        if not agreed(call, f"Cut {_outputs(count)} of session {session.session_id}?", yes=yes):
+        if not agreed(call, f"Cut {counted(count, 'tool output')} of session {session.session_id}?", yes=yes):
             return NOT_DONE
         count = await stores.sessions.trim_tool_results(
             session.session_id,
@@ -70,7 +71,7 @@ async def _trim(
     verb = "would cut" if dry_run else "cut"
     how = ", with a copy of each in the archive" if archived else " for good"
     return Told(
-        message=f"{verb} {_outputs(count)} of session {session.session_id}{how if count else ''}",
+        message=f"{verb} {counted(count, 'tool output')} of session {session.session_id}{how if count else ''}",
         data={
             "store": str(stores.location),
             "session_id": session.session_id,
@@ -81,7 +82,3 @@ async def _trim(
             "dry_run": dry_run,
         },
     )
-
-
-def _outputs(count: int) -> str:
-    return f"{count} tool output{'' if count == 1 else 's'}"
