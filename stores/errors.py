@@ -145,3 +145,12 @@ class StoreBusyError(StoreError):
     @property
     def retryable(self) -> bool:
         return True
+
+
+def out_of_reach(error: OSError, what: str, where: str) -> StoreError:
+    """``error`` of a look at the store's own path: what keeps this user out stands above it."""
+    what = f"{what}: {error.strerror}"
+    if not isinstance(error, PermissionError):
+        return StoreError(what, where=where)
+    hint = "let this user into every folder above it, or choose another place with --store"
+    return StoreUnreadableError(what, where=where, hint=hint)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stores import codec
-from stores.errors import StoreDamagedError, StoreError
+from stores.errors import StoreDamagedError, StoreError, out_of_reach
 from stores.file.disk import TEMP, Folder, check_owner, write_error
 from stores.worker import Worker
 
@@ -42,7 +42,7 @@ class Root:
                 raise self._no_store("a link that leads nowhere") from None
             return False
         except OSError as error:
-            raise StoreError(f"the store cannot be read: {error.strerror}", where=self.path) from error
+            raise out_of_reach(error, "the store cannot be read", self.path) from error
         if not stat.S_ISDIR(found.st_mode):
             raise self._no_store("no folder")
         check_owner(found, self.path)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stores.errors import StoreDamagedError, StoreError, UserError
+from stores.errors import StoreDamagedError, StoreError, UserError, out_of_reach
 from stores.sqlite.owner import check_owner
 from stores.sqlite.schema import Part, bring_up, version_of
 from stores.worker import Worker
@@ -125,7 +125,7 @@ class Database:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise StoreError(f"the database cannot be reached: {error.strerror}", where=self.where) from error
+            raise out_of_reach(error, "the database cannot be reached", self.where) from error
         if not stat.S_ISREG(found.st_mode):
             raise StoreError("not a file", where=self.where, hint="give the path of a database file")
         check_owner(found, self.where)
