@@ -1,8 +1,10 @@
-"""What a store's doctor reports."""
+"""What a store's doctor reports, and what it says of a run that its session holds as finished (R4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+CAN_ANSWER = "its session holds this run as finished and answers for it; the checkpoint can be set aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +20,8 @@ class Finding:
     repairable: bool
     is_leftover: bool = False
     is_lost: bool = False
+
+
+def answers(run_id: str, aside: str) -> str:
+    """What was done with the checkpoint of such a run."""
+    return f"its session holds run {run_id!r} as finished and answers for it; the checkpoint was {aside}"

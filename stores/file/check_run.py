@@ -10,15 +10,16 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP
-from stores.file.finished import OUTLOOK, is_finished, set_finished_aside, unfinished
+from stores.file.finished import is_finished, set_finished_aside, unfinished
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
-from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, name_of
+from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, may_be_of, name_of
 from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
 from stores.file.salvage import Salvage, salvage
 from stores.file.survey import DataFolder
+from stores.findings import CAN_ANSWER
 from stores.records import Status
 
 
@@ -42,11 +43,20 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         return [Problem(file, error.message)]
     except StoreError as error:
         mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
+        if _is_hidden(folders, mine):
+            return [Problem(file, f"{error.message}; its data may be what cannot be read")]
         lost = "" if mine else "; no data of it was found"
-        return [Problem(file, error.message + lost, partial(_rebuild, root, name, mine))]
+        return [Problem(file, error.message + lost, partial(_rebuild, root, name, mine), is_lost=not mine)]
     if ref.is_deleted:
         return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
-    return [*_problems_of_data(root, ref), *_problems_of_end(root, ref, file)]
+    fresh, wrong = examine(root, ref)
+    return [*_problems_of_data(root, ref, fresh, wrong), *_problems_of_end(root, ref, file, None if wrong else fresh)]
+
+
+def _is_hidden(folders: dict[str, DataFolder], mine: list[DataFolder]) -> bool:
+    """True when the newest data of a run, of which ``mine`` was found, may be what cannot be read."""
+    run_id = mine[0].run_id if mine else None
+    return any(folder.unreadable and may_be_of(folder.key, run_id) for folder in folders.values())
 
 
 def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
@@ -59,8 +69,8 @@ def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
     return Problem(file, "the run was deleted, and a crash kept its data", mend, is_leftover=True)
 
 
-def _problems_of_data(root: Root, ref: Ref) -> list[Problem]:
-    fresh, error = examine(root, ref)
+def _problems_of_data(root: Root, ref: Ref, fresh: Ref, error: StoreError | None) -> list[Problem]:
+    """What is wrong with the files, of which `examine` has said the rest."""
     problems = []
     if error is not None:
         file = error.where or root.part("data", ref.key)
@@ -112,7 +122,7 @@ def _damaged_source(root: Root, ref: Ref, file: str, what: str) -> Problem:
     """What a fork shares with its source is damaged: where the source is mended, so is the fork, as far as it goes."""
     outlook = f"fork {ref.run_id!r} shares it; with --repair the fork would go aside as a whole"
     mend = partial(_set_fork_aside, root, ref)
-    return Problem(file, f"{what}, which fork {ref.run_id!r} shares", mend, outlook=outlook)
+    return Problem(file, f"{what}, which fork {ref.run_id!r} shares", mend, outlook=outlook, is_lost=True)
 
 
 def _set_fork_aside(root: Root, ref: Ref) -> str:
@@ -152,10 +162,10 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     kept = found.last if found else fresh.save
     if not kept:
         outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
-        return Problem(file, what, partial(_drop, root, ref), outlook=outlook)
+        return Problem(file, what, partial(_drop, root, ref), outlook=outlook, is_lost=True)
     back = partial(_cut_back, root, ref, fresh, found)
     if not (found and found.is_proven) and is_finished(root, ref):
-        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=OUTLOOK)
+        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=CAN_ANSWER)
     doubt = ""
     if found and not found.is_proven:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
@@ -201,6 +211,8 @@ def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
     """A data folder that no ref names."""
     file = root.part("data", folder.key)
     aside = partial(set_aside, root, "data", folder.key)
+    if folder.unreadable:
+        return [Problem(folder.unreadable.where or file, folder.unreadable.message)]
     if folder.is_dropped:
         what = "data of a run that is gone, kept for forks that are gone too"
         is_read = bool(readers(root, folder.key))
@@ -209,7 +221,7 @@ def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
         what = "a crash cut off a run before it began"
         return [] if folder.is_young else [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
     if folder.run_id is None:
-        return [Problem(file, "data of an unknown run: no part of it can be read", aside)]
+        return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
     if folder.saves > 1 and not _has_ref(root, folder.run_id):
         what = f"the ref of run {folder.run_id!r} is missing; it can be made from the data"
         return [Problem(file, what, partial(_rebuild, root, name_of(folder.run_id), [folder]))]
@@ -227,11 +239,14 @@ def _has_ref(root: Root, run_id: str) -> bool:
     return True
 
 
-def _problems_of_end(root: Root, ref: Ref, ref_file: str) -> list[Problem]:
-    """An unfinished run of a session has a marker there, and no segment."""
+def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> list[Problem]:
+    """An unfinished run of a session has a marker there, and no segment.
+
+    ``fresh`` is the ref as the data has it; None where something is wrong with that, which has been said.
+    """
     if ref.session_id is None or ref.status == Status.COMPLETED:
         return []
-    if is_finished(root, ref) and examine(root, ref)[0].status != Status.COMPLETED:
+    if fresh and fresh.status != Status.COMPLETED and is_finished(root, ref):
         return [unfinished(root, ref, ref_file)]
     file = f"{name_of(ref.run_id)}.json"
     with root.open_folder(*marker_folder(ref.session_id)) as folder:

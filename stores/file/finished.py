@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stores.errors import StoreError
+from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.forking import readers, release
 from stores.file.names import name_of
 from stores.file.quarantine import Problem, set_aside
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.segments import read_log, read_segment
-
-OUTLOOK = "its session holds this run as finished and answers for it; the checkpoint can be set aside"
+from stores.findings import CAN_ANSWER, answers
 
 
 def is_finished(root: Root, ref: Ref) -> bool:
-    """True when the whole segment of the run is in its session, as far as that can be read."""
+    """True when the whole segment of the run is in its session, as far as that is not damaged.
+
+    Raises `StoreUnreadableError` or `StoreVersionError` where it may be in there, and cannot be looked for.
+    """
     if ref.session_id is None:
         return False
     try:
         place = read_log(root, ref.session_id).find(ref.run_id)
         return place is not None and not read_segment(place, None).get("truncated")
+    except (StoreUnreadableError, StoreVersionError):
+        raise
     except StoreError:
         return False
 
@@ -33,7 +37,7 @@ def is_finished(root: Root, ref: Ref) -> bool:
 def unfinished(root: Root, ref: Ref, file: str) -> Problem:
     """What to say of a finished run whose checkpoint is whole and tells of an unfinished one."""
     what = f"the checkpoint of run {ref.run_id!r} breaks off before its end"
-    return Problem(file, what, lambda: set_finished_aside(root, ref), outlook=OUTLOOK)
+    return Problem(file, what, lambda: set_finished_aside(root, ref), outlook=CAN_ANSWER)
 
 
 def set_finished_aside(root: Root, ref: Ref, cut_back: Callable[[], object] | None = None) -> str:
@@ -45,4 +49,4 @@ def set_finished_aside(root: Root, ref: Ref, cut_back: Callable[[], object] | No
         release(root, ref.key)
     else:
         aside = set_aside(root, "data", ref.key) or aside
-    return f"its session holds run {ref.run_id!r} as finished and answers for it; the checkpoint was {aside or 'gone'}"
+    return answers(ref.run_id, aside or "gone")

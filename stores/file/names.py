@@ -43,9 +43,9 @@ def new_key(run_id: str) -> str:
     return os.urandom(10).hex() + _hint(run_id)
 
 
-def may_be_of(key: str, run_id: str) -> bool:
-    """False for a data folder that surely is another run's. An earlier version's key has no hint."""
-    return len(key) == _UNHINTED or key.endswith(_hint(run_id))
+def may_be_of(key: str, run_id: str | None) -> bool:
+    """False for a data folder that surely is another run's; None is any. An earlier version's key has no hint."""
+    return run_id is None or len(key) == _UNHINTED or key.endswith(_hint(run_id))
 
 
 def _hint(run_id: str) -> str:

@@ -16,6 +16,7 @@ class Problem:
     """A finding and how to mend it; ``mend`` is None where nothing can, or need, be done.
 
     ``outlook`` is what mending can do; ``mend`` itself says what it has done, where that is worth a word.
+    ``is_lost``: nothing of the record can be kept.
     """
 
     file: str
@@ -23,12 +24,13 @@ class Problem:
     mend: Callable[[], str | None] | None = None
     is_leftover: bool = False
     outlook: str = ""
+    is_lost: bool = False
 
     def finding(self, done: str | None = None) -> Finding:
         """What the doctor reports, before it has ``done`` something or after."""
         more = done or self.outlook
         what = f"{self.what}; {more}" if more else self.what
-        return Finding(self.file, what, self.mend is not None, self.is_leftover)
+        return Finding(self.file, what, self.mend is not None, self.is_leftover, self.is_lost)
 
 
 def moved(aside: str | None) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from stores import codec
-from stores.errors import StoreDamagedError, StoreError
+from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.locks import lock_path
 from stores.file.names import DROPPED, chunk_number, may_be_of, name_of
 from stores.file.root import Root
@@ -25,6 +26,7 @@ class DataFolder:
     """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells.
 
     Saves that a fork's first chunk has from its source do not count. ``is_dropped``: only forks of the run read it.
+    ``unreadable``: why it may hold more than that, which is well: it is not ours to read, or a newer lovia's.
     """
 
     key: str
@@ -34,19 +36,20 @@ class DataFolder:
     base: str | None = None
     is_young: bool = False
     is_dropped: bool = False
+    unreadable: StoreError | None = None
 
 
 def survey(root: Root, run_id: str | None = None) -> dict[str, DataFolder]:
     """All data folders by key, or those that may be the run's."""
     with root.open_folder("data") as data:
         keys = sorted(data.names()) if data else []
-    return {key: look_into(root, key) for key in keys if run_id is None or may_be_of(key, run_id)}
+    return {key: look_into(root, key) for key in keys if may_be_of(key, run_id)}
 
 
 def look_into(root: Root, key: str) -> DataFolder:
     """The data folder of that name; a missing one is empty."""
     found = DataFolder(key)
-    with suppress(StoreError), root.open_folder("data", key) as folder:
+    with _noted(found), root.open_folder("data", key) as folder:
         if folder is None:
             return found
         found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
@@ -54,13 +57,24 @@ def look_into(root: Root, key: str) -> DataFolder:
         names = sorted(name for name in folder.names() if chunk_number(name))
         found.chunks = found.saves = len(names)
         for name in names:
-            with suppress(StoreError, KeyError, TypeError):
-                document = codec.decode(folder.read(name) or b"", "chunk", where=name)
+            with _noted(found), suppress(KeyError, TypeError):
+                document = codec.decode(folder.read(name) or b"", "chunk", where=folder.where(name))
                 found.run_id = str(document["id"])
                 found.base = (document.get("base") or {}).get("key")
                 found.saves += document["first"] + len(document["records"]) - 1 - document.get("own", 1)
                 break
     return found
+
+
+@contextmanager
+def _noted(found: DataFolder) -> Iterator[None]:
+    """A look at the folder that goes as far as it can."""
+    try:
+        yield
+    except (StoreUnreadableError, StoreVersionError) as error:
+        found.unreadable = error
+    except StoreError:
+        pass
 
 
 def lost_data(root: Root, run_id: str) -> StoreDamagedError | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
-from stores.errors import StoreDamagedError
+from stores.errors import StoreDamagedError, StoreVersionError
+from stores.findings import CAN_ANSWER, answers
 from stores.records import Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.finished import is_finished
@@ -54,7 +55,7 @@ class Diagnosis:
     def outlook(self) -> str:
         """What mending can do."""
         if self.is_finished:
-            return "its session holds this run as finished and answers for it; the checkpoint can be set aside"
+            return CAN_ANSWER
         if self.is_lost or not self.restored:
             return f"no save of run {self.run_id!r} can be kept, and its id would start over"
         if not self.can_mend:
@@ -64,8 +65,7 @@ class Diagnosis:
     def done(self, aside: str) -> str:
         """What mending has done; what could not be kept is in ``aside``."""
         if self.is_finished:
-            answers = f"its session holds run {self.run_id!r} as finished and answers for it"
-            return f"{answers}; the checkpoint was moved aside into {aside}"
+            return answers(self.run_id, f"moved aside into {aside}")
         if self.is_lost or not self.restored:
             return (
                 f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
@@ -179,7 +179,11 @@ def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> Non
     kept = found.restored
     if kept is None or not kept.save or not found.can_mend or kept.status in (Status.COMPLETED, DELETED):
         return
-    found.is_finished = is_finished(connection, found.run_id, kept.session_id, where=where)
+    try:
+        found.is_finished = is_finished(connection, found.run_id, kept.session_id, where=where)
+    except StoreVersionError as error:
+        found.can_mend = False
+        found.problems = [f"{what}; left alone: {error.message}" for what in found.problems]
     if found.is_finished and not found.problems:
         found.problems.append(f"the checkpoint of run {found.run_id!r} breaks off before its end")
 

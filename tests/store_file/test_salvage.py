@@ -7,8 +7,8 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.check import check, repair
-from stores.file.finished import OUTLOOK
-from tests.store_file.kit import chunk, entries, files, later, say, write_run
+from stores.findings import CAN_ANSWER
+from tests.store_file.kit import chunk, entries, files, later, only, read, say, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +95,22 @@ async def test_d3_where_no_save_can_be_trusted_the_run_goes_aside_and_is_named(
     assert check(path) == []
 
 
+async def test_d3_what_goes_aside_as_a_whole_is_said_to_be_lost(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "a", 8, text="x" * 9_000)
+    async with store.checkpointer.lease("a fork") as lease:
+        await store.checkpointer.fork(lease, "a", later(7, "no"))
+    for name in ("b", "c"):
+        await write_run(store.checkpointer, name)
+    for name in ("a", "b", "c"):
+        key = read(only(path, f"runs/{name}.*"))["key"]
+        only(path, f"data/{key}/000001.json").write_bytes(b"")
+    only(path, "runs/b.*").unlink()
+    only(path, "runs/c.*").write_bytes(b"")
+    assert [finding.is_lost for finding in repair(path)] == [True] * 5, "run a, its fork, data of b and c, the ref of c"
+    assert check(path) == []
+
+
 async def finished(path: Path, saves: int, text: str = "yes") -> FileStore:
     """A completed run whose segment is in its session."""
     store = FileStore(path)
@@ -109,7 +125,7 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(pa
     file = chunk(path, 1)
     file.write_bytes(cut_in_third(file.read_bytes()))
     (finding,) = check(path)
-    assert finding.what.endswith(f"; {OUTLOOK}")
+    assert finding.what.endswith(f"; {CAN_ANSWER}")
     (done,) = repair(path)
     answers = (
         "; its session holds run 'r' as finished and answers for it; the checkpoint was moved to quarantine/data__"
