@@ -40,7 +40,7 @@ def check(path: str | Path) -> list[Finding]:
     problems = _problems_of_root(root)
     if _open(root):
         problems += [problem for unit in _units(root) for problem in unit.problems()]
-    return [problem.finding() for problem in problems]
+    return list(dict.fromkeys(problem.finding() for problem in problems))
 
 
 def repair(path: str | Path) -> list[Finding]:
@@ -62,7 +62,7 @@ def _repair(root: Root) -> list[Finding]:
     """Mend every record once. What is mended in one can bring something to light in another."""
     findings = []
     for problem in _problems_of_root(root):
-        findings.append(problem.finding(problem.mend() if problem.mend else None))
+        findings.append(_mended(problem))
     if _open(root):
         for unit in _units(root):
             findings += unit.repair()
@@ -106,15 +106,24 @@ class Unit:
         with _held(self._lock) as reason:
             if reason:
                 return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in self.problems()]
-            findings: list[Finding] = []
-            tried: set[tuple[str, str]] = set()
+            tried: dict[tuple[str, str], Finding] = {}
             while True:
                 problems = self._careful()
                 new = [problem for problem in problems if problem.mend and (problem.file, problem.what) not in tried]
-                if not new or not new[0].mend:
-                    return findings + [replace(problem, mend=None).finding() for problem in problems]
-                tried.add((new[0].file, new[0].what))
-                findings.append(new[0].finding(new[0].mend()))
+                if not new:
+                    failed = {key for key, finding in tried.items() if not finding.repairable}
+                    left = [problem for problem in problems if (problem.file, problem.what) not in failed]
+                    return [*tried.values(), *(replace(problem, mend=None).finding() for problem in left)]
+                tried[new[0].file, new[0].what] = _mended(new[0])
+
+
+def _mended(problem: Problem) -> Finding:
+    """The problem as a finding, after it was mended where it can be. All else goes on where it cannot."""
+    try:
+        return problem.finding(problem.mend() if problem.mend else None)
+    except StoreError as error:
+        where = f" ({error.where})" if error.where else ""
+        return Finding(problem.file, f"{problem.what}; it could not be mended: {error.message}{where}", False)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from stores.errors import RunLockedError, StoreBusyError, StoreDamagedError, StoreError
+from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite import check_results, check_run, check_session
 from stores.sqlite.database import Database
@@ -59,8 +59,9 @@ def repair(path: str | Path) -> list[Finding]:
         new = _mended(database, mended)
         findings += new
         if not any(finding.repairable for finding in new):
-            return findings + [problem.finding(database.where) for problem in problems if not problem.mend]
-    return findings
+            findings += [problem.finding(database.where) for problem in problems if not problem.mend]
+            break
+    return list(dict.fromkeys(findings))
 
 
 def _mended(database: Database, problems: list[Problem]) -> list[Finding]:
@@ -83,7 +84,7 @@ def _mended_one(database: Database, problem: Problem) -> tuple[Finding, str | No
         if lock and not lock.try_take():
             return Finding(database.where, f"{problem.what}; left alone: the run is in use", False), None
         done = problem.mend() if problem.mend else None
-    except (RunLockedError, StoreBusyError) as error:
+    except (RunLockedError, StoreError) as error:
         return Finding(database.where, f"{problem.what}; left alone: {error.message}", False), None
     finally:
         if lock:

@@ -171,3 +171,29 @@ async def test_r4_what_an_older_repair_began_again_is_put_right(tmp_path: Path) 
     (done,) = repair(path)
     assert done.what.startswith("the checkpoint of run 'a1' breaks off before its end; its session holds run 'a1'")
     assert (check(path), await SQLiteCheckpointer(path).load("a1")) == ([], None)
+
+
+async def test_r4_a_run_whose_session_a_newer_lovia_has_is_not_made_unfinished(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1")
+    flip(path, "lovia_saves", "data", "number = 2")
+    change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'sessions'")
+    of_run, of_sessions = repair(path)
+    assert of_run.what.endswith(f"; left alone: {of_sessions.what}")
+    assert (of_run.repairable, of_sessions.repairable) == (False, False)
+    with raw(path) as connection:
+        assert connection.execute("SELECT count(*) FROM lovia_saves").fetchone() == (2,)
+
+
+async def test_d3_what_cannot_be_mended_does_not_end_the_repair_of_all_else(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1", "a2", "a3")
+    for name in ("a1", "a2", "a3"):
+        flip(path, "lovia_saves", "data", f"number = 1 AND log = (SELECT log FROM lovia_runs WHERE run_id = '{name}')")
+    with raw(path) as connection:
+        refusal = "WHEN old.run_id = 'a2' BEGIN SELECT RAISE(ABORT, 'no'); END"
+        connection.execute(f"CREATE TRIGGER guard BEFORE DELETE ON lovia_runs {refusal}")
+    findings = repair(path)
+    assert [finding.repairable for finding in findings] == [True, False, True]
+    assert findings[1].what.endswith("; left alone: the tables do not fit together: no")
+    assert [info.run_id for info in await SQLiteCheckpointer(path).runs()] == ["a2"]

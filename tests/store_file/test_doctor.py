@@ -1,14 +1,9 @@
 """The doctor: finds every damage, repairs without losing anything, and leaves a living run alone."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from stores.errors import StoreUnreadableError
 from stores.file import FileStore
 from stores.file.check import check, repair
 from tests.store_file.kit import (
@@ -230,52 +225,3 @@ async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
         (path / "store.tmp").rename(ref)
         await go_on(lease, later(2))
     assert await store.checkpointer.load("r")
-
-
-@contextmanager
-def ordinary_user(folder: Path) -> Iterator[None]:
-    """Be one to whom ``folder`` belongs: permissions hold nobody back who is root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    for file in (folder, *folder.rglob("*")):
-        os.chown(file, 12345, -1)
-    os.seteuid(12345)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@contextmanager
-def closed(file: Path) -> Iterator[None]:
-    file.chmod(0)
-    try:
-        yield
-    finally:
-        file.chmod(0o700)
-
-
-@pytest.mark.parametrize("file", ["runs/long.*.json", "data/*/000002.json", "sessions/*/session.json"])
-async def test_d3_a_file_that_may_not_be_read_is_not_moved_aside(file: str) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, ".lovia")
-        await fill(path)
-        before = everything(path)
-        with ordinary_user(Path(folder)), closed(only(path, file)):
-            found = {(finding.what, finding.repairable) for finding in repair(path)}
-        assert found == {("the file cannot be read: Permission denied", False)}
-        assert everything(path) == before
-
-
-async def test_d3_a_folder_that_may_not_be_read_is_no_damage() -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, ".lovia")
-        store = await fill(path)
-        with ordinary_user(Path(folder)), closed(path / "runs"):
-            with pytest.raises(StoreUnreadableError, match="Permission denied") as caught:
-                await store.checkpointer.runs()
-            with pytest.raises(StoreUnreadableError, match="Permission denied"):
-                check(path)
-        assert (caught.value.code, caught.value.where) == ("store_unreadable", str(path / "runs"))
-        assert caught.value.hint == f"let this user read and write it: chmod u+rwX {path / 'runs'}"
