@@ -176,7 +176,7 @@ NOT_AT_THE_COMMAND_LINE = {
     "Stopped": "the root of what stops a run",
     "InternalError": "a mistake of ours; see below",
     "BadAnswer": "becomes a ProviderError",
-    "StoreUnreadableError": "root may read everything, and tests may be root: see tests/store_file/test_doctor.py",
+    "StoreUnreadableError": "root may read everything, and tests may be root: see tests/store_file/test_unreadable.py",
     "ToolError": "becomes a result that the model reads",
     "ToolArgumentsError": "becomes a result that the model reads",
     "ValueNotStorable": "becomes a result that the model reads; a caller in Python is refused",
