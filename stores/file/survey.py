@@ -77,16 +77,17 @@ def _noted(found: DataFolder) -> Iterator[None]:
         pass
 
 
-def lost_data(root: Root, run_id: str) -> StoreDamagedError | None:
-    """The error for a run without a ref whose data is there.
+def lost_data(root: Root, run_id: str) -> StoreError | None:
+    """The error for a run without a ref whose data is there, or may be, and cannot be looked into.
 
     Only an id that was executed before costs a search, and that is one for a name: of other runs no data is read.
     """
     if not os.path.lexists(lock_path(root, run_id)):
         return None
-    folders = survey(root, run_id).values()
+    folders = list(survey(root, run_id).values())
     lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and not folder.is_dropped)
-    found = next((lost_ref(root, run_id, folder.key) for folder in lost), None)
+    unread = (folder.unreadable for folder in folders if folder.unreadable and not folder.is_dropped)
+    found = next((lost_ref(root, run_id, folder.key) for folder in lost), None) or next(unread, None)
     has_begun = os.path.lexists(root.part("runs", f"{name_of(run_id)}.json"))  # while it was searched for
     return None if has_begun else found
 

@@ -219,7 +219,7 @@ async def test_d3_a_chunk_without_a_save_is_damage(path: Path) -> None:
     header = {name: value for name, value in read(file).items() if name not in ("v", "sum", "records")}
     file.write_bytes(Lines(header, "records").bytes())
     for look in (store.checkpointer.load("r"), store.checkpointer.moment("r", step=1)):
-        with pytest.raises(StoreDamagedError, match="holds no save|not the newest data"):
+        with pytest.raises(StoreDamagedError, match=r"holds no save|not the newest data"):
             await look
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from stores.conformance.checks import saved, write
-from stores.errors import StoreUnreadableError
+from stores.errors import StoreUnreadableError, StoreVersionError
 from stores.file import FileCheckpointer, FileStore
 from stores.file.check import check, repair
 from stores.sqlite import SQLiteCheckpointer
@@ -142,6 +142,15 @@ async def test_d1_a_finished_run_whose_last_chunk_a_newer_lovia_wrote_is_left_al
     before = everything(path)
     assert [(finding.file, finding.repairable) for finding in repair(path)] == [(str(last), False)]
     assert everything(path) == before
+
+
+async def test_d3_an_id_whose_ref_is_gone_and_whose_data_cannot_be_looked_into_is_not_free(tmp_path: Path) -> None:
+    path, store = tmp_path / ".lovia", FileStore(tmp_path / ".lovia")
+    await write_run(store.checkpointer, "r", 3)
+    only(path, "runs/*.json").unlink()
+    (data := only(path, "data/*/*.json")).write_bytes(data.read_bytes().replace(b'{"v":1', b'{"v":2'))
+    with pytest.raises(StoreVersionError, match="a newer lovia wrote this file"):
+        await store.checkpointer.load("r")
 
 
 async def test_d3_what_cannot_be_mended_does_not_end_the_repair_of_all_else() -> None:
