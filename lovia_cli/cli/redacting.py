@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
-
-from lovia_cli.cli.secrets import known_values
-from lovia_cli.errors import LoviaError
 
 HIDDEN = "[redacted]"
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -18,6 +14,9 @@ _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._
 
 _FORMAT_KEYS = frozenset({"v", "kind", "type", "role", "status", "event"})
 """What has one of a few words in an export's own objects, none of which tells anything of a secret."""
+
+FREE = frozenset({"arguments", "output", "state", "variables"})
+"""Where values are a model's, a tool's or a person's, numbers too."""
 
 _PARTS = frozenset({"head", "queued_input", "entries", "segments", "saves"})
 """What holds further objects of the export's own."""
@@ -80,15 +79,29 @@ class Redactor:
     def _begins(self, tail: str) -> bool:
         return any(form.startswith(tail) for form in self._forms)
 
-    def json(self, value: Any) -> Any:
-        """A copy of a JSON value with every text in it, keys too, passed through `text`; of a record too."""
+    def json(self, value: Any, *, is_free: bool = True) -> Any:
+        """A copy of a JSON value with every text in it, keys too, passed through `text`; of a record too.
+
+        Where the value is not free, as those are that stand under `FREE`, its numbers are the format's own and stay.
+        """
         if isinstance(value, str):
             return self.text(value)
+        if isinstance(value, int | float):
+            return self._number(value) if is_free else value
         if isinstance(value, dict):
-            return {self.text(key): self.json(item) for key, item in value.items()}
+            return {self.text(key): self.json(item, is_free=is_free or key in FREE) for key, item in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
-            return replace(value, **{one.name: self.json(getattr(value, one.name)) for one in fields(value)})
-        return type(value)(map(self.json, value)) if isinstance(value, list | tuple) else value
+            names = [one.name for one in fields(value)]
+            return replace(value, **{name: self.json(getattr(value, name), is_free=name in FREE) for name in names})
+        if isinstance(value, list | tuple):
+            return type(value)(self.json(item, is_free=is_free) for item in value)
+        return value
+
+    def _number(self, number: float) -> Any:
+        """The number, or the name of the value that it is as a whole."""
+        name = self._forms.get(str(number)) if self._forms and not isinstance(number, bool) else None
+        self.count += name is not None
+        return number if name is None else name
 
     def export(self, part: Any) -> Any:
         """A copy of an export's document, as `json` makes it; the names and words that make it an export stay."""
@@ -99,7 +112,7 @@ class Redactor:
         return {name: item if name in _FORMAT_KEYS else self._field(name, item) for name, item in part.items()}
 
     def _field(self, name: str, item: Any) -> Any:
-        return self.export(item) if name in _PARTS else self.json(item)
+        return self.export(item) if name in _PARTS else self.json(item, is_free=name in FREE)
 
 
 def _forms(value: str) -> set[str]:
@@ -113,19 +126,3 @@ def _forms(value: str) -> set[str]:
     for _ in range(2):
         forms |= {json.dumps(form, ensure_ascii=is_ascii)[1:-1] for form in forms for is_ascii in (True, False)}
     return forms
-
-
-def known_secrets(named: Iterable[str] = (), agent_files: Iterable[str] = ()) -> tuple[dict[str, str], list[str]]:
-    """The values, by name, of variables that are named like secrets, are ``named``, or that an agent file names.
-
-    The second is what could not be looked at: files that are gone, or that cannot be read any more.
-    """
-    names, unread = set(named), []
-    for file in sorted(agent_files):
-        from lovia_cli.agentfile import load_agent_file
-
-        try:
-            names.update(load_agent_file(file).environment_names())
-        except (LoviaError, OSError):
-            unread.append(file)
-    return known_values(os.environ, names), unread

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli.answers import Answer, Document, RunAnswer, Told
+from lovia_cli.cli.redacting import FREE
 from lovia_cli.environment import KEY
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ _OWN = frozenset(
     }
 )
 """Which objects have keys of the format; all others are somebody's values."""
+
+_FREE = FREE | {"a", "b"}
+"""Where numbers are somebody's values, too: ``a`` and ``b`` are what differs between two runs."""
 
 _UNSEEN = ("config", "entries")
 """What records have that no view shows."""
@@ -62,7 +66,7 @@ class Hiding:
         answer = replace(answer, hide=self.redactor.text)
         if (result := answer.result) is not None:
             warnings = [self.redactor.text(warning) for warning in result.warnings]
-            output, approvals = self.redactor.json(result.output), self.redactor.json(result.approvals)
+            output, approvals = self.redactor.json(result.output), self.redactor.json(result.approvals, is_free=False)
             answer.result = replace(result, output=output, approvals=approvals, warnings=warnings)
         return answer
 
@@ -96,9 +100,11 @@ class Hiding:
         """A twin of what stands under ``name``; what has nothing to hide is itself."""
         if isinstance(value, str):
             return value if name in _KEPT else self.redactor.text(value)
+        if isinstance(value, _NUMBERS):
+            return self.redactor.json(value) if name in _FREE else value
         if isinstance(value, dict):
             if name not in _OWN:
-                return self.redactor.json(value)
+                return self.redactor.json(value, is_free=name in _FREE)
             return {key: self.shown(item, key) for key, item in value.items()}
         if isinstance(value, list | tuple):
             kind: Any = type(value)
@@ -111,7 +117,7 @@ class Hiding:
         changed = {}
         for name in _seen(record.__class__):
             was = getattr(record, name)
-            if was and type(was) not in _NUMBERS and not (name in _KEPT and isinstance(was, str)):
+            if was and (name in _FREE or type(was) not in _NUMBERS) and not (name in _KEPT and isinstance(was, str)):
                 now = self.shown(was, name)
                 if now is not was and now != was:
                     changed[name] = now

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from lovia_cli.cli.redacting import Redactor, known_secrets
+from lovia_cli.cli.redacting import Redactor
+from lovia_cli.cli.secrets import known_values
 from lovia_cli.cli.shapes_replay import replay_schema
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, entry_to_json
 from stores.exchange import MAX_BYTES, RunRecord, SessionRecord, document_of, record_of, run_record
@@ -211,6 +211,9 @@ def test_redact_takes_out_what_is_known_and_what_looks_like_a_key(lovia: Lovia) 
         assert not [part for part in ("tok/42", KEY, "me:pass", "eu-west-1") if part in ran.out]
     redacted = lovia("export", "r1", "--redact", env=env).stdout
     assert lovia("import", "-", "--store", "two", stdin=redacted).code == 0
+    (lovia.folder / "agent.yaml").unlink()
+    told = lovia("export", "r1", "--redact", env=env).err
+    assert "agent.yaml cannot be read, so the variables that it names are not known\n" in told
 
 
 def test_a_key_is_told_by_its_shape_and_other_text_stays() -> None:
@@ -235,10 +238,9 @@ def test_a_key_is_told_by_its_shape_and_other_text_stays() -> None:
         assert redactor.text(text) == text
 
 
-def test_a_known_value_is_found_in_each_of_its_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "environ", {"MY_TOKEN": 'a"b/ц secret', "SHORT_KEY": "abc", "PLAIN": "plain text"})
-    known, unread = known_secrets(agent_files=["nowhere.yaml"])
-    assert (known, unread) == ({"MY_TOKEN": 'a"b/ц secret'}, ["nowhere.yaml"])
+def test_a_known_value_is_found_in_each_of_its_forms() -> None:
+    known = known_values({"MY_TOKEN": 'a"b/ц secret', "SHORT_KEY": "abc", "PLAIN": "plain text"})
+    assert known == {"MY_TOKEN": 'a"b/ц secret'}
     redactor = Redactor(known, shapes=False)
     for form in ('a"b/ц secret', json.dumps('a"b/ц secret')[1:-1], "a%22b%2F%D1%86%20secret"):
         assert redactor.json({"x": [f"-{form}-"], form: 1}) == {"x": ["-[MY_TOKEN]-"], "[MY_TOKEN]": 1}

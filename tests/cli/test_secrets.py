@@ -7,8 +7,10 @@ import json
 import pytest
 
 from lovia_cli import Agent, Runner
+from lovia_cli.cli.listed import Transcript
 from lovia_cli.cli.redacting import Redactor
 from lovia_cli.cli.secrets import Secrets, secret_variables
+from lovia_cli.comparing.marks import Difference
 from lovia_cli.engine.events import Event
 from lovia_cli.models.scripted import ScriptedModel
 from lovia_cli.render.hiding import Hiding
@@ -207,6 +209,21 @@ def test_nothing_is_held_of_an_answer_that_is_asked_for_again() -> None:
     shown = [one for kind, text in kinds for one in hiding.events(Event(kind, "r", 1.0, {"text": text}))]
     told = [(one.type, one.data["text"]) for one in shown if one.type != "model.retry"]
     assert told == [("text.delta", "ret-1"), ("reasoning.delta", "sec"), ("text.delta", "x")]
+
+
+def test_a_number_is_hidden_as_somebodys_value_and_stays_as_the_formats() -> None:
+    redactor = Redactor({"PIN": "1234", "RATE": "0.75"}, shapes=False)
+    assert redactor.json({"pin": 1234, "m": [0.75, 12345, True]}) == {"pin": "[PIN]", "m": ["[RATE]", 12345, True]}
+    config = {"variables": {"pin": 1234}, "limits": {"max_steps": 1234}}
+    head = {"steps": 1234, "at": 0.75, "usage": {"n": 1234}, "state": {"n": [1234]}, "output": 1234, "config": config}
+    hidden = {"state": {"n": ["[PIN]"]}, "output": "[PIN]", "config": config | {"variables": {"pin": "[PIN]"}}}
+    assert redactor.export({"v": 1234, "head": head}) == {"v": 1234, "head": head | hidden}
+    hiding = Hiding(redactor)
+    [event] = hiding.events(Event("run.finished", "r", 1.0, head))
+    assert event.data == head | hidden
+    assert hiding.shown([Difference("n", "changed", 1234, 5)]) == [("n", "changed", "[PIN]", 5)]
+    shown = hiding.shown(Transcript(store="x", items=[], output=1234, exit_code=1234))
+    assert (shown.output, shown.exit_code) == ("[PIN]", 1234)
 
 
 def test_which_variables_are_secret() -> None:

@@ -12,9 +12,10 @@ from lovia_cli.cli.ids import thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
+from lovia_cli.cli.secrets import known_values
 from lovia_cli.engine.transfer import export_run
 from lovia_cli.environment import names_in
-from lovia_cli.errors import UserError
+from lovia_cli.errors import LoviaError, UserError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.exchange import Exported, SessionRecord, document_of, lines_of, record_of, sealed
@@ -75,19 +76,31 @@ async def _record(call: Call, stores: Stores, name: str | None) -> tuple[Exporte
 
 def _redacted(call: Call, record: Exported, document: dict[str, Any], redact: bool) -> dict[str, Any] | None:
     """The document without secrets; None when there is none in it."""
-    from lovia_cli.cli.redacting import Redactor, known_secrets
+    from lovia_cli.cli.redacting import Redactor
 
     configs = list(_configs(record))
-    files = {file for config in configs if (file := Saved.of(config).agent_file)} if redact else ()
-    known, unread = known_secrets((name for config in configs for name in names_in(config)), files)
-    for file in unread:
-        call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
-    redactor = Redactor(known, shapes=redact)
+    names = {name for config in configs for name in names_in(config)}
+    if redact:
+        names |= _named_now(call, {file for config in configs if (file := Saved.of(config).agent_file)})
+    redactor = Redactor(known_values(call.environ, names), shapes=redact)
     redacted: dict[str, Any] = redactor.export(document)
     if not redactor.count:
         return None
     call.note(f"{counted(redactor.count, 'secret')} left out")
     return redacted
+
+
+def _named_now(call: Call, files: set[str]) -> set[str]:
+    """The variables that the agent files name as they are today. One may be gone, or cannot be read any more."""
+    from lovia_cli.agentfile import load_agent_file
+
+    names: set[str] = set()
+    for file in sorted(files):
+        try:
+            names.update(load_agent_file(file).environment_names())
+        except (LoviaError, OSError):
+            call.note(f"the agent file {file} cannot be read, so the variables that it names are not known")
+    return names
 
 
 def _configs(record: Exported) -> Iterator[Any]:
