@@ -82,7 +82,7 @@ class Redactor:
     def json(self, value: Any, *, is_free: bool = True) -> Any:
         """A copy of a JSON value with every text in it, keys too, passed through `text`; of a record too.
 
-        A value that is not free has numbers of the format's own, which stay, but for what it has under a name of `FREE`.
+        What is not free has numbers of the format's own, which stay, but for those under a name of `FREE`.
         """
         if isinstance(value, str):
             return self.text(value)
