@@ -33,7 +33,7 @@ _BETWEEN = b",\n"
 _END_OF_LIST = b"\n]"
 _TAB = b"\t"
 """Stands before the entries of a save. Nothing else that we write holds one, so entries are found without parsing."""
-_ENTRIES = b'"entries":'
+_ENTRIES = _TAB + b'"entries":'
 
 
 def dumps(value: JSON) -> bytes:
@@ -148,21 +148,22 @@ class Lined:
         found: dict[str, Any] = orjson.loads(self.data[begin : self.data.index(b"\n", begin)].removesuffix(b","))
         return found
 
-    def take_entries(self) -> list[dict[str, JSON]]:
-        """The entries that `encode_record` has marked, for `decode_entries`. The document is used up.
+    def entry_rows(self) -> list[dict[str, JSON]]:
+        """The entries that `encode_record` has marked, for `decode_entries`.
 
         The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
         was written by others, only `records` tells.
         """
-        parts = self.data.split(_TAB)[1:] if self._is_ours else []
-        self.data = b""  # so that the next one finds its place in memory
-        rows: list[dict[str, JSON]] = []
+        data, lists = self.data, []
+        begin = data.find(_TAB) if self._is_ours else -1
+        while begin >= 0:
+            end = data.index(b"\n", begin)
+            lists.append(data[begin + len(_ENTRIES) : end].removesuffix(b",")[:-1])
+            begin = data.find(_TAB, end)
         try:
-            for part in parts:  # one by one: what a small text takes to parse is no reason to grow the heap
-                rows += orjson.loads(part[len(_ENTRIES) : part.index(b"\n")].removesuffix(b",")[:-1])
+            return [row for rows in orjson.loads(b"[%s]" % b",".join(lists)) for row in rows]
         except (ValueError, TypeError):
             return []
-        return rows
 
 
 def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
@@ -247,7 +248,7 @@ def encode_record(record: dict[str, JSON]) -> bytes:
     rest = {name: value for name, value in record.items() if name != "entries"}
     if len(rest) == len(record):
         return dumps(record)
-    return b"".join((dumps(rest)[:-1], b",", _TAB, _ENTRIES, dumps(record["entries"]), b"}"))
+    return b"".join((dumps(rest)[:-1], b",", _ENTRIES, dumps(record["entries"]), b"}"))
 
 
 def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:

@@ -89,7 +89,7 @@ async def with_retries(
     policy = policy or RetryPolicy()
     clock = asyncio.get_running_loop().time
     end = clock() + policy.deadline
-    models = deque(model.models if isinstance(model, Chain) else (model,))
+    models: deque[Model] = deque(getattr(model, "models", None) or (model,))  # of a `Chain`
     failures: list[ProviderError] = []
     attempt = tries = 0
     while models and (attempt == 0 or clock() < end):

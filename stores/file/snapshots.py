@@ -70,7 +70,7 @@ def _quickly(chunks: Iterable[Chunk], place: ChunkPlace, upto: int | None) -> tu
         if chunk.entries != len(entries):
             return None
         if chunk.n < tail or chunk.header["key"] != key:
-            entries += codec.decode_entries(chunk.lined.take_entries(), where=chunk.where, run_id=run_id)
+            entries += codec.decode_entries(chunk.lined.entry_rows(), where=chunk.where, run_id=run_id)
         else:
             entries = _after(chunk, entries, run_id, upto)
         last = chunk
