@@ -109,7 +109,7 @@ class Lined:
     Another writer may have set it out differently: then all of it is parsed at once.
     """
 
-    __slots__ = ("_document", "_is_ours", "_kind", "_name", "count", "data", "header", "where")
+    __slots__ = ("_document", "_is_ours", "_kind", "_name", "data", "header", "where")
 
     def __init__(self, data: bytes, kind: str, name: str, *, where: str) -> None:
         check(data, where=where)
@@ -121,11 +121,16 @@ class Lined:
         if self._is_ours:
             self.header: dict[str, Any] = _parsed(data[:end] + b"]}", kind, where=where)
             self.header["sum"] = data[-_TAIL + len(_MARK) : -len(_CLOSE)].decode()
-            is_empty = data.startswith(_END_OF_LIST, end + 1)
-            self.count = 0 if is_empty else data.count(b"\n") - 2  # of the header, and of the closing line
         else:
             self.header = self.document
-            self.count = len(self.records)
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        if not self._is_ours:
+            return len(self.records)
+        is_empty = self.data.startswith(_END_OF_LIST, self.data.index(b"\n") + 1)
+        return 0 if is_empty else self.data.count(b"\n") - 2  # of the header, and of the closing line
 
     @property
     def document(self) -> dict[str, Any]:
