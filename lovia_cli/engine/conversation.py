@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from lovia_cli.environment import names_in
 from stores.closing import segment_meta
 from stores.entries import AssistantTextEntry, Entry, InputEntry
 from stores.protocols import Session, SessionFork, SessionIndex
@@ -33,6 +34,11 @@ class Conversation:
     def last_run(self) -> str | None:
         """The run id of the newest segment loaded."""
         return self.segments[-1].run_id if self.segments else None
+
+    def environment(self) -> set[str]:
+        """The variables that the agent files of the session's runs named: an answer may quote what their tools said."""
+        runs = [segment.meta.get("run") for segment in self.segments]
+        return {name for run in runs if isinstance(run, dict) for name in names_in(run.get("config"))}
 
     def entries(self) -> list[Entry]:
         """The flat history."""

@@ -271,7 +271,9 @@ async def _create(order: RunOrder, run_id: str, lease: RunLease | None, session_
         history_upto=conversation.last_run,
         started_at=time.time(),
         limits=limits,
-        config=with_names({"variables": order.variables, **order.config}, order.agent.environment),
+        config=with_names(
+            {"variables": order.variables, **order.config}, [*order.agent.environment, *conversation.environment()]
+        ),
         fingerprint=fingerprint(order.agent, order.variables),
         history_limit=order.agent.history_limit,
     )

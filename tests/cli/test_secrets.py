@@ -149,6 +149,7 @@ def test_x11_what_goes_on_hides_what_an_earlier_agent_file_named(lovia: Lovia, a
         assert lovia("run", "agent.yaml", "go", "-s", "s1", "--run-id", "r2").code != 0
     lovia.agent([quotes] if in_session else [call("look"), quotes], tools=tools)
     assert clean(lovia(*argv, env=ENV)).out.endswith("it was [MY_VALUE]\n")
+    assert "it was [MY_VALUE]" in clean(lovia("show", "--last", env=ENV)).out  # its run knows the name from now on
 
 
 @pytest.mark.parametrize(
