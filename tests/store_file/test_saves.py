@@ -1,6 +1,8 @@
 """What a save costs, and where it goes: the numbers of the seal rule, counted."""
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from stores.file import FileStore
 from stores.file.chunks import FULL
 from stores.protocols import RunLease
 from stores.records import Save
-from stores.worker import MOST_SPENT, SPENT, Worker
+from stores.worker import MOST_SPENT, SHORT_SECONDS, SPENT, Worker
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -92,6 +94,21 @@ async def test_few_of_the_files_that_were_replaced_stay_open_and_none_after_the_
         await lease.load()  # behind what the thread had to close
     assert max(held) <= idle + 5 + MOST_SPENT
     assert open_files() == idle
+
+
+async def test_a_save_is_made_in_place_while_saves_are_short_and_nobody_waits_for_the_thread() -> None:
+    worker, gate = Worker(), threading.Event()
+    assert not worker.is_prompt  # nothing is known of this disk yet
+    worker.save_now(int)
+    assert worker.is_prompt
+    waits = asyncio.ensure_future(worker.call(gate.wait))
+    await asyncio.sleep(0)
+    assert not worker.is_prompt
+    gate.set()
+    await waits
+    assert worker.is_prompt
+    worker.save_now(time.sleep, SHORT_SECONDS)
+    assert not worker.is_prompt
 
 
 async def test_what_cannot_be_closed_keeps_nobody_waiting() -> None:
