@@ -24,7 +24,7 @@ def patch_given(
         messages=None if messages is None else _messages(messages),
         state=None if state is None else _state(state),
         tool_results=[_tool_result(one) for one in tool_results or ()],
-        append_input=append_input or "",
+        append_input=append_input if append_input and not append_input.isspace() else "",
     )
 
 

@@ -46,7 +46,6 @@ _UNSEEN = ("config", "entries")
 _NUMBERS = (int, float, bool)
 
 _PIECES = ("text.delta", "reasoning.delta")
-_ENDS = ("model.finished", "run.finished")
 
 
 class Hiding:
@@ -77,7 +76,7 @@ class Hiding:
             return
         if event.type == "model.retry":  # the pieces since the model was asked are void
             self._held = None
-        elif event.type in _ENDS:
+        else:
             yield from self._rest()
         yield replace(event, data=self.shown(event.data, "data"))
 

@@ -29,9 +29,9 @@ def _part(part: Part) -> Iterator[str]:
         yield f"## {_inline(part.title)}"
         yield ""
     yield from (f"- {name}: {_inline(value)}" for name, value in part.facts)
-    for step, blocks in part.steps():
+    for heading, blocks in part.sections():
         yield ""
-        yield f"### Step {step}" if step else "### Input"
+        yield f"### {heading}"
         for block in blocks:
             yield ""
             yield f"**{_inline(block.label)}**"

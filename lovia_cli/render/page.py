@@ -70,8 +70,8 @@ def _body(title: str, parts: list[Part]) -> Iterator[str]:
         if part.title:
             yield f"<h2>{escape(part.title)}</h2>"
         yield "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in part.facts) + "</dl>"
-        for step, blocks in part.steps():
-            yield f"<h3>{f'Step {step}' if step else 'Input'}</h3>"
+        for heading, blocks in part.sections():
+            yield f"<h3>{heading}</h3>"
             yield from map(block_html, blocks)
     yield "</main>"
 

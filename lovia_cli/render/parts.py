@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lovia_cli.render.attached import attached
 from lovia_cli.render.terminal import safe
 from lovia_cli.render.times import when
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
+from stores.entries import (
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+    entry_from_json,
+)
 from stores.exchange import Exported
 from stores.records import RunSnapshot, Segment, Usage
 
@@ -28,16 +36,20 @@ class Block:
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """One run: what is told of it as a whole, and its entries by step (0 is its input)."""
+    """One run: what is told of it as a whole, its entries, and input that waits for it to go on."""
 
     title: str
     facts: list[tuple[str, str]]
     entries: list[Entry]
+    queued: list[Entry] = field(default_factory=list)
 
-    def steps(self) -> Iterator[tuple[int, list[Block]]]:
-        """Each step with its blocks."""
+    def sections(self) -> Iterator[tuple[str, list[Block]]]:
+        """The input, each step, and what is queued: a heading with its blocks."""
         for step in dict.fromkeys(entry.step for entry in self.entries):
-            yield step, [block_of(entry) for entry in self.entries if entry.step == step]
+            blocks = [block_of(entry) for entry in self.entries if entry.step == step]
+            yield f"Step {step}" if step else "Input", blocks
+        if self.queued:
+            yield "Queued: sent when the run goes on", [block_of(entry) for entry in self.queued]
 
 
 def title_of(record: Exported) -> str:
@@ -50,7 +62,8 @@ def title_of(record: Exported) -> str:
 def parts_of(record: Exported) -> list[Part]:
     """The run, or the finished runs of the session."""
     if isinstance(record, RunSnapshot):
-        return [Part("", list(_run_facts(record)), record.entries)]
+        queued = [entry_from_json(data) for data in record.head.queued_input]
+        return [Part("", list(_run_facts(record)), record.entries, queued)]
     return [_part_of_segment(segment) for segment in record.segments]
 
 

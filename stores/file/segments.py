@@ -166,7 +166,12 @@ def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
                 raise StoreDamagedError("the fork's source is missing", where=where)
             places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
         then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
-        shared += _live([place for place in places if place.n <= part["count"]], then)
+        try:
+            shared += _live([place for place in places if place.n <= part["count"]], then)
+        except StoreDamagedError as error:
+            where = error.where or SESSION
+            error.where = where if "/" in where else root.part(*session_folder(part["session"]), where)
+            raise
     return shared
 
 

@@ -80,6 +80,8 @@ def test_h2_the_answer_as_data(trip: Lovia) -> None:
         "forked_from": {"run_id": "trip", "save": 2, "step": 1},
         "patched": ["state", "input"],
     }
+    blank = trip("fork", "trip", "--from-step", "1", "--append-input", "  ", "--new-id", "blank", "--json").json
+    assert blank["patched"] == []
     options = ["--from-save", "2", "--state", '{"n": 1}', "--append-input", "and?"]
     assert trip("fork", "trip", *options, "--json").json == expected
     assert trip("fork", "trip", *options, "-o", "ndjson").lines == [expected | {"run_id": "trip.fork-2"}]

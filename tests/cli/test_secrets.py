@@ -192,10 +192,10 @@ def test_a_value_in_pieces_is_seen_before_any_of_it_is_shown(size: int) -> None:
     text = "a secret-1, sec, aaab secrets xsecret-9 secret-"
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     events = [Event("text.delta", "r", 1.0, {"step": 1, "text": piece}) for piece in pieces]
-    shown = [one for event in [*events, Event("model.finished", "r", 2.0)] for one in hiding.events(event)]
+    shown = [one for event in [*events, Event("run.saved", "r", 2.0)] for one in hiding.events(event)]
     assert "".join(one.data.get("text", "") for one in shown) == "a [A], sec, a[C] se[B] [D]cret-9 secret-"
     assert all(one.data["text"] for one in shown[:-1])
-    assert shown[-1].type == "model.finished"
+    assert shown[-1].type == "run.saved"  # of the response: all of its text has been seen before
 
 
 def test_nothing_is_held_of_an_answer_that_is_asked_for_again() -> None:
