@@ -21,6 +21,7 @@ from stores.file.disk import TEMP
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.quarantine import Problem, set_aside
+from stores.file.readers import sources_first
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
 from stores.file.survey import DataFolder, survey
@@ -180,8 +181,8 @@ def _units(root: Root) -> Iterator[Unit]:
         if key not in named:
             yield Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))
     with root.open_folder("sessions") as sessions:
-        session_names = sorted(sessions.names()) if sessions else []
-    for name in session_names:
+        session_names = sessions.names() if sessions else []
+    for name in sources_first(root, session_names):
         yield Unit(root.part("sessions", name), _session(root, name), _lock(root, SESSIONS, name))
     with root.open_folder(RESULTS) as results:
         archived = sorted(results.names()) if results else []

@@ -24,6 +24,7 @@ from stores.file.segments import (
     Log,
     Place,
     base_parts,
+    beginning,
     documents,
     fresh_session,
     newest_places,
@@ -137,7 +138,7 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         fields = parse_session(folder.read(SESSION) or codec.encode(fresh_session(session_id)), folder.where(SESSION))
         newest = newest_places(places, fields)
-        log = Log(session_id, fresh_session(session_id) | {"base": fields.get("base")}, [], [])
+        log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
         log.fields["epoch"], kept = fields["epoch"] + 1, True
         replaced, present = [], set()
         for n in sorted(newest):

@@ -8,6 +8,7 @@ not name the session is left over from a crash, or from a fork that is gone.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 from stores import codec
@@ -41,6 +42,19 @@ def marks(folder: Folder) -> dict[str, Part | None]:
         return {}
     with found:
         return {f"{name}.json": _part(folder, found, name) for name in found.records()}
+
+
+def sources_first(root: Root, names: list[str]) -> list[str]:
+    """The session folders of those names, no fork before a session that it begins with.
+
+    That is seen by the marks: each fork has one more than its source, or than the one it shares all with.
+    """
+    counted = dict.fromkeys(names, 0)
+    for name in names:
+        with suppress(StoreError), root.open_folder("sessions", name, FORKS) as found:
+            for fork in found.records() if found else ():
+                counted[fork] = counted.get(fork, 0) + 1
+    return sorted(names, key=lambda name: (counted[name], name))
 
 
 def place_mark(root: Root, fork_id: str, part: Part) -> None:

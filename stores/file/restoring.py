@@ -21,6 +21,7 @@ from stores.file.segments import (
     SESSION,
     Log,
     Place,
+    beginning,
     encode_segment,
     fresh_session,
     newest_places,
@@ -48,8 +49,6 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> Lost | None:
     """The first lost segment that a checkpoint can make whole again."""
     with root.open_folder(*session_folder(session_id)) as folder:
         fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
-    if fields.get("base"):
-        return None  # where a fork's own segments begin is its source's to say
     newest = newest_places(places, fields)
     around = {n: readable(place) for n, place in newest.items()}
     for n in range(1, max(fields["count"], *newest, 0) + 1):
@@ -64,7 +63,9 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> Lost | None:
 def _first(fields: dict[str, Any], n: int, around: dict[int, dict[str, Any] | None], size: int) -> int | None:
     """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours."""
     before, behind = around.get(n - 1), around.get(n + 1)
-    begin = 0 if n == 1 else before["first"] + len(before["entries"]) if before else None
+    begin = (
+        beginning(fields["base"])["entries"] if n == 1 else before["first"] + len(before["entries"]) if before else None
+    )
     end = behind["first"] if behind else fields["entries"] if n == fields["count"] else None
     if begin is None:
         return None if end is None else int(end) - size

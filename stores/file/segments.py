@@ -183,6 +183,11 @@ def base_parts(base: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [*(before if isinstance(before, list) else base_parts(before)), base]  # an earlier version nested them
 
 
+def beginning(base: dict[str, Any] | None) -> dict[str, Any]:
+    """The fields of a session that has no segment of its own: a forked one counts from where its base ends."""
+    return {"base": base, "entries": base["entries"] if base else 0}
+
+
 def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:
     """One segment's document, checked against its name. ``session_id`` is None for a fork's shared ones."""
     where = f"{place.folder}/{place.file}"

@@ -116,3 +116,55 @@ async def test_m3_what_a_rewind_has_truncated_is_not_made_again_whole(path: Path
     (finding,) = check(path)
     assert "no checkpoint holds the same" in finding.what
     assert everything(path) == before
+
+
+async def forked_talk(path: Path, *run_ids: str) -> FileStore:
+    """Session ``talk`` of r1 and r2, and ``afork``, sorted before it, that begins with both and has those runs."""
+    store = await talk(path, "r1", "r2")
+    await store.session.fork_session("talk", "afork", upto="r2")
+    await store.session.confirm_fork("afork")
+    for run_id in run_ids:
+        await store.session.append("afork", [say(run_id), say("yes", 1)], run_id=run_id)
+    return store
+
+
+def own_files(path: Path) -> dict[str, bytes]:
+    return {name: data for name, data in everything(path).items() if name.startswith("sessions/afork.")}
+
+
+async def runs(store: FileStore, session_id: str = "afork") -> list[str]:
+    return [segment.run_id for segment in await store.session.segments(session_id)]
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+async def test_d3_what_a_fork_shares_is_mended_at_its_source(path: Path, damage: Callable[[Path], None]) -> None:
+    store = await forked_talk(path, "f1")
+    mine = own_files(path)
+    damage(only(path, "sessions/talk.*/000001*"))
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1"])
+    assert own_files(path) == mine
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+async def test_d3_a_fork_that_loses_a_segment_of_its_own_counts_from_where_its_base_ends(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    store = await forked_talk(path, "f1", "f2", "f3")
+    damage(only(path, "sessions/afork.*/000001*"))
+    repair(path)
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f2", "f3"])
+    await store.session.append("afork", [say("more")], run_id="f4")
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f2", "f3", "f4"])
+
+
+async def test_r7_a_fork_has_its_own_lost_segment_again(path: Path) -> None:
+    store = await forked_talk(path)
+    await write_run(store.checkpointer, "f1", 3, session="afork", status="completed")
+    run = await store.checkpointer.load("f1")
+    assert run is not None
+    await store.session.append("afork", run.entries, run_id="f1")
+    await store.session.append("afork", [say("more")], run_id="f2")
+    only(path, "sessions/afork.*/000001*").unlink()
+    assert [finding.what.endswith("again from the checkpoint of run 'f1'") for finding in repair(path)] == [True]
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1", "f2"])
