@@ -160,6 +160,8 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
     found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
     kept = found.last if found else fresh.save
+    if found and _is_fork_lost(ref, found):
+        return _lost_fork(root, ref, file, what)
     if not kept:
         outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
         return Problem(file, what, partial(_drop, root, ref), outlook=outlook, is_lost=True)
@@ -171,6 +173,20 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
     mend = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
     return Problem(file, what, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
+
+
+def _is_fork_lost(ref: Ref, found: Salvage) -> bool:
+    """True when the save that forks is not among those of the first chunk: they say another parent then, or none."""
+    parent = None
+    for record in codec.decode(found.data, "chunk", where="")["records"]:
+        parent = (record.get("head") or {}).get("parent", parent)
+    return found.n == 1 and parent != ref.fields.get("parent")
+
+
+def _lost_fork(root: Root, ref: Ref, file: str, what: str) -> Problem:
+    """No save of the fork's own can be kept: what is left is a part of its source, in its source's session."""
+    outlook = f"no save of its own is left of fork {ref.run_id!r}; with --repair it would go aside as a whole"
+    return Problem(file, what, partial(_set_fork_aside, root, ref), outlook=outlook, is_lost=True)
 
 
 def _drop(root: Root, ref: Ref) -> str:

@@ -34,6 +34,7 @@ _WITH_LOGS = ("lovia_logs", "lovia_runs")
 class Diagnosis:
     """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them.
 
+    ``shared`` is the last save that a fork shares with its source.
     ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``is_finished``: what they lack its
     session has, which answers for the run.
     """
@@ -43,19 +44,28 @@ class Diagnosis:
     row: RunRow | None = None
     restored: RunRow | None = None
     head: dict[str, JSON] = field(default_factory=dict)
+    shared: int = 0
     can_mend: bool = True
     is_cut: bool = False
     is_finished: bool = False
 
     @property
     def is_lost(self) -> bool:
-        return self.can_mend and not self.is_finished and not (self.restored and self.restored.save)
+        kept = self.restored.save if self.restored else 0
+        return self.can_mend and not self.is_finished and (not kept or self.is_lost_fork)
+
+    @property
+    def is_lost_fork(self) -> bool:
+        """No save of the fork's own can be kept: what is left is a part of its source, in its source's session."""
+        return self.is_cut and self.restored is not None and 0 < self.restored.save <= self.shared
 
     @property
     def outlook(self) -> str:
         """What mending can do."""
         if self.is_finished:
             return CAN_ANSWER
+        if self.is_lost_fork and self.can_mend:
+            return f"no save of its own is left of fork {self.run_id!r}; it would go aside as a whole"
         if self.is_lost or not self.restored:
             return f"no save of run {self.run_id!r} can be kept, and its id would start over"
         if not self.can_mend:
@@ -66,6 +76,10 @@ class Diagnosis:
         """What mending has done; what could not be kept is in ``aside``."""
         if self.is_finished:
             return answers(self.run_id, f"moved aside into {aside}")
+        if self.is_lost_fork:
+            return (
+                f"fork {self.run_id!r} cannot be kept without it: it was moved aside into {aside}, and its id is free"
+            )
         if self.is_lost or not self.restored:
             return (
                 f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
@@ -132,6 +146,8 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
         if (run_id,) not in fetch(connection, "SELECT run_id FROM lovia_logs WHERE log = ?", (found.row.log,)):
             found.problems.append(f"the log of run {run_id!r} is missing, or names another run")
     if found.restored:
+        query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
+        found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
         _go_through(connection, found, found.restored, where=where)
     _look_at_line(connection, found, where=where)
     _look_at_end(connection, found, where=where)
@@ -204,7 +220,7 @@ def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str 
         set_aside(connection, "lovia_saves", _WHY, "log = ? AND number > ?", restored.log, restored.save)
         set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id != ?", restored.log, run_id)
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
-    if restored is None or not restored.save or found.is_finished:
+    if restored is None or found.is_lost or found.is_finished:
         if restored is not None:
             copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
             drop_log(connection, restored.log)

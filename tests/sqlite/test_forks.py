@@ -74,7 +74,7 @@ async def test_h2_a_moment_costs_the_same_late_in_a_long_run_as_early(tmp_path: 
     assert 0 < costs[1] < 1.2 * costs[0]
 
 
-async def test_d3_damage_in_what_is_shared_takes_both_back_to_what_is_whole(tmp_path: Path) -> None:
+async def test_d3_a_fork_that_what_it_shares_is_lost_of_goes_aside_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     source = long_run(10)
     await write(SQLiteCheckpointer(path), "r", *source)
@@ -82,16 +82,30 @@ async def test_d3_damage_in_what_is_shared_takes_both_back_to_what_is_whole(tmp_
     await fork(path, "r", "early", saved(3, event="forked"))
     change(path, "UPDATE lovia_saves SET entries = 99 WHERE number = 6")
     assert {finding.repairable for finding in check(path)} == {True}
-    repair(path)
+    assert "fork 'f' cannot be kept without it: it was moved aside into" in repair(path)[0].what
     assert (check(path), repair(path)) == ([], [])
-    for run_id in ("r", "f"):
-        exactly(await SQLiteCheckpointer(path).load(run_id), fold(run_id, source[:5]))
-        await write(SQLiteCheckpointer(path), run_id, saved(6, say(f"{run_id} again")))
-        exactly(
-            await SQLiteCheckpointer(path).load(run_id),
-            interrupted(run_id, [*source[:5], saved(6, say(f"{run_id} again"))]),
-        )
-    exactly(await SQLiteCheckpointer(path).load("early"), fold("early", [*source[:2], saved(3, event="forked")]))
+    store = SQLiteCheckpointer(path)
+    assert await store.load("f") is None
+    exactly(await store.load("r"), fold("r", source[:5]))
+    await write(store, "r", saved(6, say("again")))
+    exactly(await store.load("r"), interrupted("r", [*source[:5], saved(6, say("again"))]))
+    exactly(await store.load("early"), fold("early", [*source[:2], saved(3, event="forked")]))
+
+
+async def test_h2_a_fork_whose_own_saves_are_lost_is_no_run_of_its_sources_session(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = SQLiteCheckpointer(path)
+    await write(store, "r", *(saved(n, say(f"{n}"), **({"session_id": "s"} if n == 1 else {})) for n in (1, 2, 3)))
+    await fork(path, "r", "f", saved(3, event="forked", session_id="f"), saved(4, say("on")))
+    change(path, "UPDATE lovia_saves SET data = substr(data, 1, 20) WHERE log = 2 AND number = 3")
+    assert [finding.is_lost for finding in check(path)] == [True]
+    repair(path)
+    assert (check(path), await store.load("f")) == ([], None)
+    async with store.open_runs("s") as opened:
+        assert [run.run_id for run in opened] == ["r"]
+    with raw(path) as connection:
+        kept = connection.execute("SELECT count(*) FROM lovia_quarantine WHERE origin = 'lovia_saves'").fetchone()
+    assert kept == (2,)
 
 
 def interrupted(run_id: str, saves: list[Save]) -> object:

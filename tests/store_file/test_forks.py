@@ -143,6 +143,22 @@ async def test_d3_damage_of_what_is_shared_names_the_file_and_hurts_no_other(pat
     assert check(path) == []
 
 
+async def test_h2_a_fork_whose_own_saves_are_lost_is_no_run_of_its_sources_session(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG, session="s")
+    await fork(path, "r", "f", 2, session="f")
+    before = await store.load("r")
+    file = path / "data" / key_of(path, "f") / "000001.json"
+    data = file.read_bytes()
+    file.write_bytes(data[: data.index(b'"event":"forked"')])
+    assert [finding.is_lost for finding in check(path)] == [True]
+    assert "fork 'f' cannot be kept without it: its data was moved to quarantine/data__" in repair(path)[0].what
+    assert check(path) == []
+    assert (await store.load("f"), await store.load("r")) == (None, before)
+    async with store.open_runs("s") as opened:
+        assert [run.run_id for run in opened] == ["r"]
+
+
 async def test_d3_a_mark_that_is_gone_is_made_again(path: Path) -> None:
     store = FileStore(path).checkpointer
     await write_run(store, "r", 20, text=BIG)
