@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from stores import codec
 from stores.codec import Lines
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
+from stores.file.beginnings import fork_id, found_base, is_fork
 from stores.file.disk import TEMP, Folder
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
@@ -55,11 +57,21 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         except (StoreUnreadableError, StoreVersionError) as error:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
-            return [*problems, Problem(file, error.message, partial(_rebuild, root, name, places))]
-    if fields is None and (len(places) > 1 or any(place.epoch for place in places)):
-        return [*problems, Problem(file, f"{SESSION} is missing", partial(_rebuild, root, name, places))]
+            return [*problems, _unread(root, name, places, error.message)]
+    if fields is None and (len(places) > 1 or any(place.epoch for place in places) or is_fork(root, name, places)):
+        return [*problems, _unread(root, name, places, f"{SESSION} is missing")]
     session_id = fields["id"] if fields else _id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
+
+
+def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
+    """A session.json that is lost: it can be made again, unless nothing tells what its forked session began with."""
+    file = root.part("sessions", name, SESSION)
+    try:
+        found_base(root, name, places)
+    except StoreError as error:
+        return Problem(file, what, outlook=f"it cannot be made again, and the session is left as it is: {error}")
+    return Problem(file, what, partial(_rebuild, root, name, places))
 
 
 def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> list[Problem]:
@@ -110,14 +122,16 @@ def _id_in(root: Root, name: str, places: list[Place]) -> str | None:
 
 def _rebuild(root: Root, name: str, places: list[Place]) -> str | None:
     """session.json is made again: what its segments say, of each number the one of the newest epoch."""
+    base = found_base(root, name, places)
     aside = moved(set_aside(root, "sessions", name, SESSION))
-    session_id = _id_in(root, name, places)
-    if session_id is None or not places:
+    session_id = _id_in(root, name, places) or (fork_id(root, name) if base else None)
+    if session_id is None or not (places or base):
         return None
-    epoch = max(place.epoch for place in places)
+    epoch = max((place.epoch for place in places), default=0)
     newest = {place.n: place for place in sorted(places)}
-    first_of_epoch = min(n for n, place in newest.items() if place.epoch == epoch)
-    log = Log(session_id, fresh_session(session_id) | {"epoch": epoch, "limit": first_of_epoch - 1}, [], [])
+    first_of_epoch = min((n for n, place in newest.items() if place.epoch == epoch), default=1)
+    place = {"epoch": epoch, "limit": first_of_epoch - 1, "updated_at": time.time()}
+    log = Log(session_id, fresh_session(session_id) | beginning(base) | place, [], [])
     for n in range(1, len(newest) + 1):
         document = readable(newest[n]) if n in newest else None
         if document is None:

@@ -8,11 +8,11 @@ not name the session is left over from a crash, or from a fork that is gone.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from stores import codec
-from stores.errors import StoreError
+from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.root import Root
@@ -57,6 +57,14 @@ def sources_first(root: Root, names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: (counted[name], name))
 
 
+def is_begun(folder: str) -> bool:
+    """True when the session folder holds segments or runs: it is no fork's that is gone."""
+    opened, markers = Folder.open(folder), Folder.open(f"{folder}/open")
+    with opened or nullcontext(), markers or nullcontext():
+        is_written = opened is not None and any(parse_segment_name(name) for name in opened.names())
+        return is_written or (markers is not None and any(markers.records()))
+
+
 def place_mark(root: Root, fork_id: str, part: Part) -> None:
     """Say durably that the forked session reads that part of another one."""
     with root.make_folder(*session_folder(part["session"]), FORKS) as found:
@@ -72,6 +80,8 @@ def _part(folder: Folder, found: Folder, name: str) -> Part | None:
             return None
         with fork:
             data = fork.read(SESSION)
+            if data is None and is_begun(fork.path):
+                raise StoreDamagedError(f"{SESSION} is missing", where=fork.where(SESSION))
             fields = parse_session(data, fork.where(SESSION)) if data else {}
     except StoreError:
         return codec.decode(found.read(f"{name}.json") or b"", "reader", where=found.where(f"{name}.json"))

@@ -63,9 +63,9 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> Lost | None:
 def _first(fields: dict[str, Any], n: int, around: dict[int, dict[str, Any] | None], size: int) -> int | None:
     """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours."""
     before, behind = around.get(n - 1), around.get(n + 1)
-    begin = (
-        beginning(fields["base"])["entries"] if n == 1 else before["first"] + len(before["entries"]) if before else None
-    )
+    begin = before["first"] + len(before["entries"]) if before else None
+    if n == 1:
+        begin = beginning(fields["base"])["entries"]
     end = behind["first"] if behind else fields["entries"] if n == fields["count"] else None
     if begin is None:
         return None if end is None else int(end) - size

@@ -86,7 +86,7 @@ def read_log(root: Root, session_id: str) -> Log:
     if fields.get("prepared"):
         fields = fresh_session(session_id) | {"epoch": fields["epoch"]}  # nobody has begun it yet
     live = _live(places, fields)
-    shared = _shared(root, fields["base"]) if fields.get("base") else []
+    shared = shared_places(root, fields["base"]) if fields.get("base") else []
     return Log(session_id, fields, live, shared)
 
 
@@ -156,7 +156,7 @@ def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any]) -> StoreD
     return StoreDamagedError(f"segment {n} of session {fields['id']!r} is missing", where=name)
 
 
-def _shared(root: Root, base: dict[str, Any]) -> list[Place]:
+def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
     """The segments that a forked session begins with: its source as it was at that epoch and count."""
     shared: list[Place] = []
     for part in base_parts(base):

@@ -102,7 +102,7 @@ def bare_fork(root: Root, session_id: str) -> dict[str, Any] | None:
     return None if not fields.get("prepared") and read_log(root, session_id).places else fields
 
 
-def unmark(root: Root, session_id: str) -> None:
+def unmark(root: Root, session_id: str, fork_id: str) -> None:
     """Under the lock of a session that a fork, now gone, began with: what only it read goes.
 
     A session of the fork's id may have been forked again since: then the mark is its.
@@ -112,6 +112,8 @@ def unmark(root: Root, session_id: str) -> None:
             return
         log = read_log(root, session_id)
         with root.make_folder(*session_folder(session_id), FORKS) as found:
+            if _fields(root, fork_id) is None:
+                found.unlink(f"{name_of(fork_id)}.json")
             for name in [name for name, part in marks(folder).items() if part is None]:
                 found.unlink(name)
             found.sync()

@@ -131,13 +131,13 @@ class FileSession:
         if await self._is_there(session_id):
             async with session_lock(self._root, session_id):
                 shared = await self._call(self._clear, session_id)
-            await self._unmark(shared)
+            await self._unmark(session_id, shared)
 
-    async def _unmark(self, shared: list[str]) -> None:
+    async def _unmark(self, gone: str, shared: list[str]) -> None:
         """A forked session is gone: what only it read of the sessions it began with goes too."""
         for session_id in shared:
             async with session_lock(self._root, session_id):
-                await self._call(unmark, self._root, session_id)
+                await self._call(unmark, self._root, session_id, gone)
 
     async def _is_there(self, session_id: str) -> bool:
         return (await self._call(steady, lambda: read_log(self._root, session_id))).is_there
@@ -189,7 +189,7 @@ class FileSession:
         async with session_lock(self._root, new_id):
             is_bare = await self._call(bare_fork, self._root, new_id) is not None
             shared = await self._call(self._clear, new_id) if is_bare else []
-        await self._unmark(shared)
+        await self._unmark(new_id, shared)
         return is_bare
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:

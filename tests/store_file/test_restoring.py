@@ -128,8 +128,8 @@ async def forked_talk(path: Path, *run_ids: str) -> FileStore:
     return store
 
 
-def own_files(path: Path) -> dict[str, bytes]:
-    return {name: data for name, data in everything(path).items() if name.startswith("sessions/afork.")}
+def own_files(path: Path, start: str = "sessions/afork.") -> dict[str, bytes]:
+    return {name: data for name, data in everything(path).items() if name.startswith(start)}
 
 
 async def runs(store: FileStore, session_id: str = "afork") -> list[str]:
@@ -168,3 +168,29 @@ async def test_r7_a_fork_has_its_own_lost_segment_again(path: Path) -> None:
     only(path, "sessions/afork.*/000001*").unlink()
     assert [finding.what.endswith("again from the checkpoint of run 'f1'") for finding in repair(path)] == [True]
     assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1", "f2"])
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+@pytest.mark.parametrize("own", [[], ["f1"], ["f1", "f2"]])
+async def test_d3_a_forks_lost_session_json_is_made_again_with_what_it_began_with(
+    path: Path, damage: Callable[[Path], None], own: list[str]
+) -> None:
+    store = await forked_talk(path, *own)
+    await write_run(store.checkpointer, "open", 2, session="afork")
+    marks = own_files(path, "sessions/talk.")
+    damage(only(path, "sessions/afork.*/session.json"))
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", *own])
+    assert own_files(path, "sessions/talk.") == marks
+    await store.session.append("afork", [say("more")], run_id="next")
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", *own, "next"])
+
+
+async def test_d3_a_fork_of_which_nothing_says_what_it_began_with_is_left_as_it_is(path: Path) -> None:
+    await forked_talk(path, "f1")
+    only(path, "sessions/talk.*/forks/*.json").unlink()
+    cut(only(path, "sessions/afork.*/session.json"))
+    before = everything(path)
+    (finding,) = repair(path)
+    assert (finding.repairable, "no mark says what the forked session began with" in finding.what) == (False, True)
+    assert everything(path) == before

@@ -1,0 +1,67 @@
+"""What a forked session began with, found again from its marks when its session.json is lost (H3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stores import codec
+from stores.errors import StoreDamagedError
+from stores.file.names import FORKS
+from stores.file.readers import is_begun
+from stores.file.restoring import readable
+from stores.file.root import Root
+from stores.file.segments import SESSION, Log, Place, base_parts, documents, fresh_session, parse_session, shared_places
+
+
+def is_fork(root: Root, name: str, places: list[Place]) -> bool:
+    """True when what is left of the session in the folder of that name shows that it began with another."""
+    if first := _first(places):
+        return True
+    return first is None and bool(_marks(root, name)) and is_begun(root.part("sessions", name))
+
+
+def fork_id(root: Root, name: str) -> str | None:
+    """The forked session's id, as its marks have it."""
+    return next((str(mark["id"]) for _, _, mark in _marks(root, name)), None)
+
+
+def found_base(root: Root, name: str, places: list[Place]) -> dict[str, Any] | None:
+    """The ``base`` of the session with those segments of its own; None for one that is no fork.
+
+    Raises `StoreDamagedError` when the marks are not there, or lead to something else than stood before its segments.
+    """
+    first = _first(places)
+    if not is_fork(root, name, places):
+        return None
+    marked = sorted(_marks(root, name), key=lambda found: found[0])
+    parts = [{"session": source, "epoch": mark["epoch"], "count": mark["count"]} for _, source, mark in marked]
+    where = root.part("sessions", name, SESSION)
+    if not parts:
+        raise StoreDamagedError("no mark says what the forked session began with", where=where)
+    base = {**parts[-1], "before": parts[:-1]}
+    log = Log("", fresh_session(""), [], shared_places(root, base))
+    entries = sum(len(document["entries"]) for document, _ in documents(log))
+    if first not in (None, entries):
+        raise StoreDamagedError("its marks do not lead to what the forked session began with", where=where)
+    return base | {"segments": len(log.shared), "entries": entries}
+
+
+def _first(places: list[Place]) -> int | None:
+    """How many entries stand before the session's own; None where no segment of its says it."""
+    found = (readable(place) for place in places if place.n == 1)
+    return next((int(document["first"]) for document in found if document), None)
+
+
+def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:
+    """The fork's marks, each with the id of the session it stands in, and with how many that one began with."""
+    with root.open_folder("sessions") as sessions:
+        sources = sessions.names() if sessions else []
+    found = []
+    for source in sources:
+        with root.open_folder("sessions", source, FORKS) as folder, root.open_folder("sessions", source) as session:
+            mark, file = folder and folder.read(f"{name}.json"), session and session.read(SESSION)
+            if folder and session and mark and file:
+                fields = parse_session(file, session.where(SESSION))
+                reader = codec.decode(mark, "reader", where=folder.where(f"{name}.json"))
+                found.append((len(base_parts(fields["base"])), fields["id"], reader))
+    return found
