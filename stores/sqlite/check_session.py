@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.sqlite.checksums import fetch
+from stores.sqlite.lost_strands import lost_strand, put_back
 from stores.sqlite.quarantine import copy_aside, set_aside
 from stores.sqlite.restoring import restorable
 from stores.sqlite.rows import RUNS
@@ -37,6 +38,7 @@ class Diagnosis:
     lost: int = 0
     entries: int = 0
     can_mend: bool = True
+    is_strand_lost: bool = False
 
     @property
     def is_lost(self) -> bool:
@@ -50,6 +52,8 @@ class Diagnosis:
         if not self.problems or not self.can_mend:
             return ""
         made = f"{self._made()} can be made again from {self._runs()}" if self.made else ""
+        if self.is_strand_lost and not made and not self.lost:
+            return "it can be made again from the segments that name it"
         return made or ("the session can be kept without it" if self.lost else "its row can be made from its segments")
 
     def done(self, aside: str) -> str:
@@ -80,11 +84,16 @@ def session_ids(connection: Connection, *, where: str) -> dict[str, list[int]]:
     Forks come last: what they share is made again where it came from.
     """
     names = {session_id for query in _EVERY for (session_id,) in fetch(connection, query)}
-    forks = {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL")}
+    forks = {name for query in _FORKS for (name,) in fetch(connection, query)}
     order = sorted(names, key=lambda name: (name in forks, name))
     return {name: _segments_of(connection, name, where=where) for name in order}
 
 
+_FORKS = (
+    "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL",
+    "SELECT session_id FROM lovia_segments WHERE strand NOT IN (SELECT strand FROM lovia_strands)"
+    " GROUP BY strand, session_id HAVING min(n) > 1",
+)
 _EVERY = (
     "SELECT session_id FROM lovia_sessions",
     "SELECT session_id FROM lovia_strands WHERE state = 'own'",
@@ -95,7 +104,7 @@ _EVERY = (
 def _segments_of(connection: Connection, session_id: str, *, where: str) -> list[int]:
     """The row ids of its segments; those that it wrote itself when it cannot be told what it has."""
     try:
-        strand = strand_of(connection, session_id)
+        strand = strand_of(connection, session_id) or lost_strand(connection, session_id, where=where)
         if strand is not None:
             return row_ids(connection, strand, where=where)
     except StoreDamagedError:
@@ -129,6 +138,9 @@ def examine(connection: Connection, session_id: str, segments: list[int], *, whe
     numbers = [segment.n for segment in whole]
     if not found.problems and (numbers != list(range(1, row.segments + 1)) or found.entries != row.entries):
         found.problems.append(_miscounted(row, numbers))
+    if lost_strand(connection, session_id, where=where):
+        found.is_strand_lost = True
+        found.problems.append(f"the row that says where the segments of session {session_id!r} are is missing")
     if found.problems and found.can_mend:
         if _can_restore(connection, session_id, segments):
             found.made = restorable(connection, row, whole, found.damaged, where=where)
@@ -160,9 +172,10 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
     with suppress(StoreVersionError):  # a newer lovia's runs are not asked for what the session lost
         if version_of(connection, RUNS, where=where):
             bring_up(connection, RUNS, where=where)
+    again = put_back(connection, session_id, where=where)
     found = examine(connection, session_id, _segments_of(connection, session_id, where=where), where=where)
     if not found.problems or not found.can_mend:
-        return "it is whole again with what it shares" if found.can_mend else None
+        return again or ("it is whole again with what it shares" if found.can_mend else None)
     for rowid in found.damaged:
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
     copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
@@ -184,7 +197,7 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
     if whole:
         at = found.row.updated_at if found.row else time.time()
         SessionRow(session_id, len(whole), entries, at).write(connection)
-    return found.done(aside)
+    return "; ".join(done for done in (again, found.done(aside)) if done)
 
 
 def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[int]:

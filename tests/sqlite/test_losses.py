@@ -197,3 +197,39 @@ async def test_d3_what_cannot_be_mended_does_not_end_the_repair_of_all_else(tmp_
     assert [finding.repairable for finding in findings] == [True, False, True]
     assert findings[1].what.endswith("; left alone: the tables do not fit together: no")
     assert [info.run_id for info in await SQLiteCheckpointer(path).runs()] == ["a2"]
+
+
+async def forked_talk(path: Path, upto: str | None = "a2") -> dict[str, list[Entry]]:
+    """Session ``talk``, and ``a fork`` that began with its first two runs; what both hold."""
+    await talk(path, "a1", "a2", "a3")
+    session, entries = SQLiteSession(path), [say("f1 asks"), say("f1 is answered")]
+    await session.fork_session("talk", "a fork", upto="a2")
+    await session.confirm_fork("a fork")
+    first = saved(1, *entries, session_id="a fork", history_upto=upto)
+    await write(SQLiteCheckpointer(path), "f1", first, saved(2, status="completed", event="completed"))
+    await session.append("a fork", entries, run_id="f1")
+    return {name: await session.load(name) for name in ("talk", "a fork")}
+
+
+@pytest.mark.parametrize("whose", ["session_id = 'talk'", "session_id = 'a fork'", "1"])
+async def test_d3_the_row_that_says_where_a_sessions_segments_are_is_made_again(tmp_path: Path, whose: str) -> None:
+    path = tmp_path / "store.db"
+    before = await forked_talk(path)
+    with raw(path) as connection:
+        connection.execute(f"DELETE FROM lovia_strands WHERE {whose}")
+    assert {finding.repairable for finding in check(path)} == {True}
+    found = repair(path)
+    assert [finding.what for finding in found if "again" not in finding.what] == []
+    assert check(path) == []
+    session = SQLiteSession(path)
+    assert {name: await session.load(name) for name in before} == before
+    await session.append("a fork", [say("more")], run_id="f2")
+    assert (check(path), await session.load("talk")) == ([], before["talk"])
+
+
+async def test_d3_a_fork_whose_beginning_nothing_tells_is_kept_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await forked_talk(path, upto=None)
+    change(path, "DELETE FROM lovia_strands WHERE session_id = 'a fork'")
+    assert any("goes on without 2 of its segments" in finding.what for finding in repair(path))
+    assert await SQLiteSession(path).load("a fork") == before["a fork"][4:]
