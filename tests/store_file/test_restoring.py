@@ -194,3 +194,13 @@ async def test_d3_a_fork_of_which_nothing_says_what_it_began_with_is_left_as_it_
     (finding,) = repair(path)
     assert (finding.repairable, "no mark says what the forked session began with" in finding.what) == (False, True)
     assert everything(path) == before
+
+
+async def test_d3_a_fork_of_a_source_that_cannot_be_mended_is_left_alone(path: Path) -> None:
+    store = await forked_talk(path, "f1")
+    await store.checkpointer.delete("r1")
+    mine = own_files(path)
+    only(path, "sessions/talk.*/000001*").unlink()
+    assert any("remove the fork: lovia rm" in finding.what for finding in repair(path))
+    assert own_files(path) == mine
+    assert await runs(store, "talk") == ["r2"]
