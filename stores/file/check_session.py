@@ -140,7 +140,8 @@ def _rebuild(root: Root, name: str, places: list[Place]) -> str | None:
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         folder.write(SESSION, codec.encode(log.fields), by=temps)
     marked = leave_markers(root, session_id, {place.digest for place in places})
-    return f"made again from the session's segments{aside}{marked}"
+    source = "the session's segments" + (" and the marks of what it began with" if base else "")
+    return f"made again from {source}{aside}{marked}"
 
 
 def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
