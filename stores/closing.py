@@ -1,9 +1,15 @@
-"""What a segment's ``meta`` tells of its run: the engine writes it, a doctor writes it again from a checkpoint."""
+"""What a segment's ``meta`` tells of its run: the engine writes it, a doctor writes it again from a checkpoint.
+
+And the other way: a doctor makes a checkpoint again from a segment.
+"""
 
 from __future__ import annotations
 
-from stores.entries import JSON
-from stores.records import RunHead
+import time
+from typing import Any
+
+from stores.entries import JSON, AssistantTextEntry
+from stores.records import RunHead, Save, Segment, Status
 
 
 def segment_meta(head: RunHead, finished_at: float | None) -> dict[str, JSON]:
@@ -23,3 +29,30 @@ def segment_meta(head: RunHead, finished_at: float | None) -> dict[str, JSON]:
     if head.finish_reason == "finalized":
         meta["finalized"] = True
     return meta
+
+
+def save_of_segment(segment: Segment, session_id: str) -> Save:
+    """All that the segment of a completed run tells of it, as a checkpoint of one save: what a replay needs (R4)."""
+    run, timing = _part(segment, "run"), _part(segment, "timing")
+    steps = max((entry.step for entry in segment.entries), default=0)
+    texts = [entry for entry in segment.entries if isinstance(entry, AssistantTextEntry)]
+    head = {name: run[name] for name in _KEPT if run.get(name) is not None}
+    head |= {"status": Status.COMPLETED.value, "session_id": session_id, "started_at": timing.get("started_at")}
+    head["output"] = "".join(entry.text for entry in texts if entry.step == texts[-1].step)
+    at = timing.get("finished_at")
+    return Save(
+        number=1,
+        step=run.get("steps", steps),
+        at=time.time() if at is None else at,
+        event="imported",
+        entries=list(segment.entries),
+        head=head,
+    )
+
+
+_KEPT = ("agent", "tool_calls", "usage", "cost_usd", "finish_reason", "config")
+
+
+def _part(segment: Segment, name: str) -> dict[str, Any]:
+    part = segment.meta.get(name)
+    return part if isinstance(part, dict) else {}

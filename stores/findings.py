@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CAN_ANSWER = "its session holds this run as finished and answers for it; the checkpoint can be set aside"
+CAN_ANSWER = (
+    "its session holds this run as finished: its result can be kept from there, its history of saves not; "
+    "the checkpoint can be set aside"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +27,7 @@ class Finding:
 
 def answers(run_id: str, aside: str) -> str:
     """What was done with the checkpoint of such a run."""
-    return f"its session holds run {run_id!r} as finished and answers for it; the checkpoint was {aside}"
+    return (
+        f"its session holds run {run_id!r} as finished: its result was kept from there, its history of saves is gone; "
+        f"the checkpoint was {aside}"
+    )

@@ -120,6 +120,8 @@ def _problems_of_marks(root: Root, ref: Ref) -> list[Problem]:
 
 def _damaged_source(root: Root, ref: Ref, file: str, what: str) -> Problem:
     """What a fork shares with its source is damaged: where the source is mended, so is the fork, as far as it goes."""
+    if is_finished(root, ref):
+        return Problem(file, what, partial(set_finished_aside, root, ref), outlook=CAN_ANSWER)
     outlook = f"fork {ref.run_id!r} shares it; with --repair the fork would go aside as a whole"
     mend = partial(_set_fork_aside, root, ref)
     return Problem(file, f"{what}, which fork {ref.run_id!r} shares", mend, outlook=outlook, is_lost=True)
@@ -160,14 +162,15 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
     found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
     kept = found.last if found else fresh.save
+    back = partial(_cut_back, root, ref, fresh, found)
+    if not (found and found.is_proven) and is_finished(root, ref):
+        cut = back if kept else partial(set_aside, root, "data", ref.key)
+        return Problem(file, what, partial(set_finished_aside, root, ref, cut), outlook=CAN_ANSWER)
     if found and _is_fork_lost(ref, found):
         return _lost_fork(root, ref, file, what)
     if not kept:
         outlook = f"no save of run {ref.run_id!r} can be kept, and its id would start over"
         return Problem(file, what, partial(_drop, root, ref), outlook=outlook, is_lost=True)
-    back = partial(_cut_back, root, ref, fresh, found)
-    if not (found and found.is_proven) and is_finished(root, ref):
-        return Problem(file, what, partial(set_finished_aside, root, ref, back), outlook=CAN_ANSWER)
     doubt = ""
     if found and not found.is_proven:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"

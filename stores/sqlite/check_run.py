@@ -14,9 +14,9 @@ from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
-from stores.records import Status
+from stores.records import Segment, Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.finished import is_finished
+from stores.sqlite.finished import finished_segment, write_again
 from stores.sqlite.logs import drop_log
 from stores.sqlite.quarantine import copy_aside, set_aside
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
@@ -35,8 +35,8 @@ class Diagnosis:
     """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them.
 
     ``shared`` is the last save that a fork shares with its source.
-    ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``is_finished``: what they lack its
-    session has, which answers for the run.
+    ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``finished`` is
+    the segment of the run, where its session has what they lack.
     """
 
     run_id: str
@@ -47,7 +47,17 @@ class Diagnosis:
     shared: int = 0
     can_mend: bool = True
     is_cut: bool = False
-    is_finished: bool = False
+    finished: Segment | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.finished is not None
+
+    @property
+    def session_id(self) -> str | None:
+        """Where its segment is, as the row says, or else what is left of its saves."""
+        known = self.row or self.restored
+        return known.session_id if known else None
 
     @property
     def is_lost(self) -> bool:
@@ -193,10 +203,12 @@ def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> No
 def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> None:
     """A run whose segment is in its session is completed (R4)."""
     kept = found.restored
-    if kept is None or not kept.save or not found.can_mend or kept.status in (Status.COMPLETED, DELETED):
+    if kept is None or not found.can_mend or kept.status == DELETED:
+        return
+    if kept.status == Status.COMPLETED and not found.is_lost_fork:
         return
     try:
-        found.is_finished = is_finished(connection, found.run_id, kept.session_id, where=where)
+        found.finished = finished_segment(connection, found.run_id, found.session_id, where=where)
     except StoreVersionError as error:
         found.can_mend = False
         found.problems = [f"{what}; left alone: {error.message}" for what in found.problems]
@@ -224,6 +236,8 @@ def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str 
         if restored is not None:
             copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
             drop_log(connection, restored.log)
+        if found.finished and found.session_id is not None:
+            write_again(connection, found.finished, found.session_id, where=where)
         return found.done(aside)
     connection.execute("UPDATE lovia_logs SET upto = min(upto, ?) WHERE log = ?", (restored.save, restored.log))
     connection.execute(

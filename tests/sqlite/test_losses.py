@@ -9,6 +9,7 @@ from lovia_cli.engine.opening import to_heal
 from stores.conformance.checks import saved, write
 from stores.conformance.samples import say
 from stores.entries import Entry
+from stores.findings import CAN_ANSWER
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.check import check, repair
 from tests.sqlite.kit import change, names, raw
@@ -97,7 +98,7 @@ async def test_r7_what_a_rewind_has_cut_is_not_brought_back(tmp_path: Path) -> N
 
 async def test_d3_a_run_of_which_no_save_is_left_is_named_as_lost(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await talk(path, "a1")
+    await write(SQLiteCheckpointer(path), "a1", saved(1, say("hello")))
     flip(path, "lovia_saves", "data", "number = 1")
     (found,) = check(path)
     assert found.what.endswith("; no save of run 'a1' can be kept, and its id would start over")
@@ -148,15 +149,16 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(tm
     before = await talk(path, "a1", "a2")
     flip(path, "lovia_saves", "data", "number = 2 AND log = (SELECT log FROM lovia_runs WHERE run_id = 'a2')")
     (finding,) = check(path)
-    outlook = "its session holds this run as finished and answers for it; the checkpoint can be set aside"
-    assert finding.what.endswith(f"; {outlook}")
+    assert finding.what.endswith(f"; {CAN_ANSWER}")
     (done,) = repair(path)
-    assert (
-        "; its session holds run 'a2' as finished and answers for it; the checkpoint was moved aside into" in done.what
-    )
+    assert "its session holds run 'a2' as finished: its result was kept from there, its history of saves" in done.what
+    assert "is gone; the checkpoint was moved aside into" in done.what
     assert check(path) == []
     store = SQLiteCheckpointer(path)
-    assert (await store.load("a2"), await SQLiteSession(path).load("talk")) == (None, before)
+    run = await store.load("a2")
+    assert run is not None
+    assert (run.entries, run.head.status, run.head.session_id, run.head.save) == (before[2:], "completed", "talk", 1)
+    assert await SQLiteSession(path).load("talk") == before
     async with store.open_runs("talk") as opened:
         assert "a2" not in [run.run_id for run in opened]
     with raw(path) as connection:
@@ -170,7 +172,9 @@ async def test_r4_what_an_older_repair_began_again_is_put_right(tmp_path: Path) 
     await SQLiteSession(path).append("talk", [say("hello")], run_id="a1")
     (done,) = repair(path)
     assert done.what.startswith("the checkpoint of run 'a1' breaks off before its end; its session holds run 'a1'")
-    assert (check(path), await SQLiteCheckpointer(path).load("a1")) == ([], None)
+    run = await SQLiteCheckpointer(path).load("a1")
+    assert run is not None
+    assert (check(path), run.head.status, run.entries) == ([], "completed", [say("hello")])
 
 
 async def test_r4_a_run_whose_session_a_newer_lovia_has_is_not_made_unfinished(tmp_path: Path) -> None:
@@ -196,7 +200,8 @@ async def test_d3_what_cannot_be_mended_does_not_end_the_repair_of_all_else(tmp_
     findings = repair(path)
     assert [finding.repairable for finding in findings] == [True, False, True]
     assert findings[1].what.endswith("; left alone: the tables do not fit together: no")
-    assert [info.run_id for info in await SQLiteCheckpointer(path).runs()] == ["a2"]
+    saves = {info.run_id: info.save for info in await SQLiteCheckpointer(path).runs()}
+    assert saves == {"a1": 1, "a2": 2, "a3": 1}, "a1 and a3 as their session has them, a2 as it was"
 
 
 async def forked_talk(path: Path, upto: str | None = "a2") -> dict[str, list[Entry]]:

@@ -8,7 +8,7 @@ import pytest
 from stores.file import FileStore
 from stores.file.check import check, repair
 from stores.findings import CAN_ANSWER
-from tests.store_file.kit import chunk, entries, files, later, only, read, say, write_run
+from tests.store_file.kit import chunk, entries, later, only, read, say, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -127,11 +127,13 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(pa
     (finding,) = check(path)
     assert finding.what.endswith(f"; {CAN_ANSWER}")
     (done,) = repair(path)
-    answers = (
-        "; its session holds run 'r' as finished and answers for it; the checkpoint was moved to quarantine/data__"
-    )
-    assert answers in done.what
-    assert (check(path), files(path, "data/**/*"), files(path, "runs/*")) == ([], [], [])
+    assert "; its session holds run 'r' as finished: its result was kept from there, its history of saves" in done.what
+    assert "is gone; the checkpoint was moved to quarantine/data__" in done.what
+    assert check(path) == []
+    run = await store.checkpointer.load("r")
+    assert run is not None
+    assert (run.entries, run.head.status, run.head.output) == ([say("go"), say("yes", 1)], "completed", "yes")
+    assert (run.head.session_id, run.head.steps, run.head.save) == ("s", 1, 1)
     async with store.checkpointer.open_runs("s") as opened:
         assert opened == []
     assert len(await store.session.segments("s")) == 1
@@ -146,7 +148,9 @@ async def test_r4_what_a_fork_reads_of_a_run_that_is_set_aside_stays(path: Path)
     file.write_bytes(file.read_bytes()[:-20_000])
     repair(path)
     assert check(path) == []
-    assert (await store.checkpointer.load("r"), await store.checkpointer.load("f")) == (None, before)
+    run = await store.checkpointer.load("r")
+    assert run is not None
+    assert (run.head.status, await store.checkpointer.load("f")) == ("completed", before)
 
 
 async def test_r4_what_an_older_repair_began_again_is_put_right(path: Path) -> None:
