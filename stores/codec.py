@@ -153,22 +153,28 @@ class Lined:
         found: dict[str, Any] = orjson.loads(self.data[begin : self.data.index(b"\n", begin)].removesuffix(b","))
         return found
 
-    def entry_rows(self) -> list[dict[str, JSON]]:
-        """The entries that `encode_record` has marked, for `decode_entries`.
 
-        The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
-        was written by others, only `records` tells.
-        """
-        data, lists = self.data, []
-        begin = data.find(_TAB) if self._is_ours else -1
+def opening(fields: dict[str, JSON]) -> bytes:
+    """What a document of ours begins with whose first fields are these."""
+    return dumps({"v": VERSION, **fields})[:-1] + b","
+
+
+def entry_rows(data: bytes) -> list[dict[str, JSON]]:
+    """The entries that `encode_record` has marked in a document, for `decode_entries`.
+
+    The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
+    was written by others, only all of the records tell.
+    """
+    view, rows = memoryview(data), []
+    begin = data.find(_TAB)
+    try:
         while begin >= 0:
             end = data.index(b"\n", begin)
-            lists.append(data[begin + len(_ENTRIES) : end].removesuffix(b",")[:-1])
+            rows += orjson.loads(view[begin + len(_ENTRIES) : data.rindex(b"}", begin, end)])
             begin = data.find(_TAB, end)
-        try:
-            return [row for rows in orjson.loads(b"[%s]" % b",".join(lists)) for row in rows]
-        except (ValueError, TypeError):
-            return []
+    except (ValueError, TypeError):
+        return []
+    return rows
 
 
 def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
@@ -181,13 +187,14 @@ def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     return _parsed(data, kind, where=where)
 
 
-def check(data: bytes, *, where: str) -> None:
-    """Raise, as `decode` does, unless ``data`` is what a lovia of this format wrote."""
+def check(data: bytes, *, where: str) -> str:
+    """The checksum of what a lovia of this format wrote. Anything else raises as `decode` does."""
     if not data.startswith(_OURS) and (found := _VERSION.match(data)) and int(found[1]) > VERSION:
         raise StoreVersionError(f"a newer lovia wrote this file, in format {int(found[1])}", where=where)
-    digest = hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest().encode()
-    if data[-_TAIL:] != _MARK + digest + _CLOSE:
+    digest = hashlib.sha256(memoryview(data)[:-_TAIL]).hexdigest()
+    if data[-_TAIL:] != _MARK + digest.encode() + _CLOSE:
         raise StoreDamagedError(_what_is_wrong(data), where=where)
+    return digest
 
 
 def _parsed(data: bytes, kind: str, *, where: str) -> dict[str, Any]:

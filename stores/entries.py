@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 from stores.errors import StoreError
@@ -223,6 +224,9 @@ def in_call_order(entries: Iterable[Entry]) -> list[Entry]:
     Results of concurrent calls are recorded as they finish. Within a run of neighbouring results of
     one step the sort is stable, so records without a position keep their order.
     """
+    entries = list(entries)
+    if not any(kind is after is ToolResultEntry for kind, after in pairwise(map(type, entries))):
+        return entries  # most are such, and it takes a third of the time to see it
     out: list[Entry] = []
     batch: list[ToolResultEntry] = []
     for entry in entries:

@@ -9,10 +9,10 @@ that stood in its source's chunk before the cut, and shares all chunks before th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from stores import codec
 from stores.codec import Lined, Lines
@@ -37,27 +37,72 @@ m-th save: 11 gives 6 times the payload and 2.18 flushes. Saves that are smaller
 ChunkPlace = tuple[str, str, int]
 """Where a chunk is: run id, key and number."""
 
+_STANDS = re.compile(rb'"first":\d+,"status":"\w+","entries":(\d+),')
+"""Where the run stood, as the header of a chunk says it after what `codec.opening` is told."""
 
-@dataclass(slots=True)
+_NEEDED = frozenset(("id", "key", "n", "prev", "first", "status", "entries", "sum"))
+
+
 class Chunk:
-    """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them.
+    """One chunk as it was read: saves ``first`` to ``last``. ``status`` and ``entries`` are those before them."""
 
-    ``sets`` has the chunk in which each head field was last set before this one: 0 is in what a fork shares with its
-    source. None: an earlier version wrote the chunk, which did not say. ``own`` is the first save that is the run's
-    own, in the first chunk of a fork.
-    """
+    __slots__ = ("header", "lined", "where")
 
-    n: int
-    first: int
-    status: str
-    entries: int
-    prev: str | None
-    base: dict[str, Any] | None
-    own: int
-    sets: dict[str, int] | None
-    sum: str
-    lined: Lined
-    where: str
+    def __init__(self, lined: Lined, where: str) -> None:
+        self.header: dict[str, Any] = lined.header
+        """All that the chunk says beside its saves."""
+        self.lined = lined
+        self.where = where
+        if lacking := _NEEDED - self.header.keys():
+            raise StoreDamagedError(f"the chunk has no {min(lacking)!r}", where=where)
+
+    @property
+    def n(self) -> int:
+        return int(self.header["n"])
+
+    @property
+    def first(self) -> int:
+        return int(self.header["first"])
+
+    @property
+    def status(self) -> str:
+        return str(self.header["status"])
+
+    @property
+    def entries(self) -> int:
+        return int(self.header["entries"])
+
+    @property
+    def prev(self) -> str | None:
+        """The checksum of the chunk before."""
+        found: str | None = self.header["prev"]
+        return found
+
+    @property
+    def sum(self) -> str:
+        return str(self.header["sum"])
+
+    @property
+    def base(self) -> dict[str, Any] | None:
+        """In the first chunk of a fork: what it goes on from."""
+        found: dict[str, Any] | None = self.header.get("base")
+        return found
+
+    @property
+    def own(self) -> int:
+        """In the first chunk of a fork: the first save that is the run's own."""
+        return int(self.header.get("own", 1))
+
+    @property
+    def sets(self) -> dict[str, int] | None:
+        """The chunk in which each head field was last set before this one; 0 is in what a fork shares with its source.
+
+        None: an earlier version wrote the chunk, which did not say.
+        """
+        found: dict[str, int] | None = self.header.get("sets")
+        if found is None and self.n == 1 and "own" not in self.header:
+            return {}
+        return found
 
     @property
     def last(self) -> int:
@@ -75,10 +120,14 @@ class Chunk:
             raise StoreDamagedError("the chunk holds no save", where=self.where)
         return self.lined.first_record
 
-    @property
-    def header(self) -> dict[str, Any]:
-        """All that the chunk says beside its saves."""
-        return self.lined.header
+
+class Sealed(NamedTuple):
+    """The entries in a chunk that we wrote: how many stand ``before`` it, and ``rows`` for `codec.decode_entries`."""
+
+    before: int
+    rows: list[dict[str, JSON]]
+    sum: str
+    where: str
 
 
 class Tail:
@@ -170,22 +219,22 @@ def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | 
     if run_id not in (None, header.get("id")) or (header.get("key"), header.get("n")) != (key, n):
         whose = "this data" if run_id is None else f"run {run_id!r}"
         raise StoreDamagedError(f"this is not chunk {n} of {whose}", where=where)
-    try:
-        return Chunk(
-            n=n,
-            first=header["first"],
-            status=header["status"],
-            entries=header["entries"],
-            prev=header["prev"],
-            base=header.get("base"),
-            own=header.get("own", 1),
-            sets=header.get("sets", {} if n == 1 and "own" not in header else None),
-            sum=header["sum"],
-            lined=lined,
-            where=where,
-        )
-    except KeyError as error:
-        raise StoreDamagedError(f"the chunk has no {error}", where=where) from error
+    return Chunk(lined, where)
+
+
+def read_sealed(folder: Folder, run_id: str, key: str, n: int, prev: str | None) -> Sealed | None:
+    """The entries of chunk ``n``, checked, and nothing else of it, which takes half the time of `read_chunk`.
+
+    ``prev`` is the checksum of the one before. None: there is no such chunk, or not one that begins as ours do.
+    """
+    name = chunk_name(n)
+    data = folder.read(name)
+    opening = codec.opening({"kind": "chunk", "id": run_id, "key": key, "n": n, "prev": prev})
+    if data is None or not data.startswith(opening) or not (stands := _STANDS.match(data, len(opening))):
+        return None
+    where = folder.where(name)
+    checksum = codec.check(data, where=where)
+    return Sealed(int(stands[1]), codec.entry_rows(data), checksum, where)
 
 
 def chunk_there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:

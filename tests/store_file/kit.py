@@ -110,6 +110,14 @@ def rewrite(path: Path, **changes: object) -> None:
     path.write_bytes(body + b',"sum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n')
 
 
+def reseal(path: Path, old: bytes, new: bytes) -> None:
+    """Replace some bytes of a document, and seal it again with all else as it was."""
+    before, _, after = path.read_bytes().rpartition(b',"sum":"')[0].partition(old)
+    assert after
+    body = before + new + after
+    path.write_bytes(body + b',"sum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n')
+
+
 def everything(store: Path) -> dict[str, bytes]:
     """Every file's bytes, to see that nothing changed. Locks hold nothing."""
     return {str(path.relative_to(store)): path.read_bytes() for path in files(store) if path.suffix != ".lock"}
