@@ -162,7 +162,7 @@ def _read_input(row: dict[str, JSON]) -> InputEntry:
     entry.role = row.pop("role", "user")
     entry.step = row.pop("step", 0)
     entry.parts = row.pop("parts", None) or []
-    entry.extra = row
+    entry.extra = row or {}
     return entry
 
 
@@ -171,7 +171,7 @@ def _read_text(row: dict[str, JSON]) -> AssistantTextEntry:
     entry.text = row.pop("text")
     entry.step = row.pop("step", 0)
     entry.provider = row.pop("provider", None)
-    entry.extra = row
+    entry.extra = row or {}
     return entry
 
 
@@ -180,7 +180,7 @@ def _read_reasoning(row: dict[str, JSON]) -> ReasoningEntry:
     entry.text = row.pop("text")
     entry.step = row.pop("step", 0)
     entry.provider = row.pop("provider", None)
-    entry.extra = row
+    entry.extra = row or {}
     return entry
 
 
@@ -192,7 +192,7 @@ def _read_call(row: dict[str, JSON]) -> ToolCallEntry:
     entry.step = row.pop("step", 0)
     entry.position = row.pop("position", 0)
     entry.provider = row.pop("provider", None)
-    entry.extra = row
+    entry.extra = row or {}
     return entry
 
 
@@ -205,7 +205,7 @@ def _read_result(row: dict[str, JSON]) -> ToolResultEntry:
     entry.is_error = row.pop("is_error", False)
     entry.kind = row.pop("kind", "ok")
     entry.trimmed = row.pop("trimmed", None)
-    entry.extra = row
+    entry.extra = row or {}
     return entry
 
 
