@@ -1,15 +1,17 @@
 """What a segment's ``meta`` tells of its run: the engine writes it, a doctor writes it again from a checkpoint.
 
-And the other way: a doctor makes a checkpoint again from a segment.
+And the other way, read in one place: a run whose checkpoint is gone is what its segment tells of it, and a doctor
+makes a checkpoint of that.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from stores.entries import JSON, AssistantTextEntry
-from stores.records import RunHead, Save, Segment, Status
+from stores.entries import JSON, AssistantTextEntry, Entry
+from stores.records import RunHead, RunSnapshot, Save, Segment, Status, fold
 
 
 def segment_meta(head: RunHead, finished_at: float | None) -> dict[str, JSON]:
@@ -35,10 +37,9 @@ def save_of_segment(segment: Segment, session_id: str) -> Save:
     """All that the segment of a completed run tells of it, as a checkpoint of one save: what a replay needs (R4)."""
     run, timing = _part(segment, "run"), _part(segment, "timing")
     steps = max((entry.step for entry in segment.entries), default=0)
-    texts = [entry for entry in segment.entries if isinstance(entry, AssistantTextEntry)]
     head = {name: run[name] for name in _KEPT if run.get(name) is not None}
     head |= {"status": Status.COMPLETED.value, "session_id": session_id, "started_at": timing.get("started_at")}
-    head["output"] = "".join(entry.text for entry in texts if entry.step == texts[-1].step)
+    head["output"] = last_text(segment.entries)
     at = timing.get("finished_at")
     return Save(
         number=1,
@@ -48,6 +49,20 @@ def save_of_segment(segment: Segment, session_id: str) -> Save:
         entries=list(segment.entries),
         head=head,
     )
+
+
+def snapshot_of_segment(segment: Segment, session_id: str) -> RunSnapshot:
+    """A completed run whose checkpoint is gone (R4): what a doctor would write of it, of which no save is stored."""
+    run = fold(segment.run_id, [save_of_segment(segment, session_id)])
+    assert run is not None
+    run.head.save, run.head.updated_at = 0, _part(segment, "timing").get("finished_at")
+    return run
+
+
+def last_text(entries: Sequence[Entry]) -> str:
+    """The text of the last step that has any: what a run answered."""
+    texts = [entry for entry in entries if isinstance(entry, AssistantTextEntry)]
+    return "".join(entry.text for entry in texts if entry.step == texts[-1].step)
 
 
 _KEPT = ("agent", "tool_calls", "usage", "cost_usd", "finish_reason", "config")

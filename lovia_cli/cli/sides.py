@@ -13,9 +13,9 @@ from lovia_cli.cli.commands.show import PartNotFoundError
 from lovia_cli.cli.ids import Meant, kept_history, run_meant, split
 from lovia_cli.comparing import Fork, Trajectory
 from lovia_cli.comparing.patches import patch_between
-from lovia_cli.engine.conversation import snapshot_of_segment
 from lovia_cli.errors import RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
+from stores.closing import snapshot_of_segment
 from stores.records import RunHead, RunSnapshot, Save, fold
 
 _AT_STEP = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)

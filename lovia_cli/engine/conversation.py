@@ -6,9 +6,9 @@ import time
 
 from lovia_cli.environment import names_in
 from stores.closing import segment_meta
-from stores.entries import AssistantTextEntry, Entry, InputEntry
+from stores.entries import Entry, InputEntry
 from stores.protocols import Session, SessionFork, SessionIndex
-from stores.records import RunHead, RunSnapshot, Segment
+from stores.records import RunSnapshot, Segment
 
 
 class Conversation:
@@ -58,34 +58,6 @@ class Conversation:
         if self.session is not None and self.session_id is not None:
             meta = segment_meta(run.head, time.time())
             await self.session.append(self.session_id, run.entries, run_id=run.run_id, meta=meta)
-
-
-def snapshot_of_segment(segment: Segment, session_id: str) -> RunSnapshot:
-    """A completed run whose checkpoint is gone, rebuilt from its segment (R4): its answer is the last text."""
-    run = segment.meta.get("run") or {}
-    timing = segment.meta.get("timing") or {}
-    steps = max((entry.step for entry in segment.entries), default=0)
-    head = RunHead(
-        agent=run.get("agent", ""),
-        status="completed",
-        session_id=session_id,
-        started_at=timing.get("started_at"),
-        updated_at=timing.get("finished_at"),
-        steps=run.get("steps", steps),
-        tool_calls=run.get("tool_calls", 0),
-        usage=run.get("usage") or {},
-        cost_usd=run.get("cost_usd"),
-        finish_reason=run.get("finish_reason"),
-        config=run.get("config") or {},
-        output=last_text(segment.entries),
-    )
-    return RunSnapshot(run_id=segment.run_id, head=head, entries=segment.entries)
-
-
-def last_text(entries: list[Entry]) -> str:
-    """The text of the last step that has any: what a run answered."""
-    texts = [entry for entry in entries if isinstance(entry, AssistantTextEntry)]
-    return "".join(entry.text for entry in texts if entry.step == texts[-1].step)
 
 
 def system_inputs(entries: list[Entry]) -> str:

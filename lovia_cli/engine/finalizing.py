@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from lovia_cli.engine.conversation import Conversation, last_text
+from lovia_cli.engine.conversation import Conversation
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.options import RunResult
 from lovia_cli.engine.results import result_of
 from lovia_cli.errors import RunLockedError, RunNotFoundError, SegmentDiffersError, UserError
+from stores.closing import last_text
 from stores.protocols import Checkpointer, RunIndex, Session
 from stores.records import RunSnapshot, Status
 from stores.surgery import cancelled

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lovia_cli.engine.calls import Calls, Emit, call_key
-from lovia_cli.engine.conversation import Conversation, last_text, system_inputs
+from lovia_cli.engine.conversation import Conversation, system_inputs
 from lovia_cli.engine.hooking import Hooking
 from lovia_cli.engine.journal import Journal
 from lovia_cli.engine.limits import before_model
@@ -20,6 +20,7 @@ from lovia_cli.models.base import ModelRequest, ModelResponse, ReasoningDelta, T
 from lovia_cli.models.prices import cost_usd
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
+from stores.closing import last_text
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
 from stores.records import Status, Usage
 from stores.values import clean_text, plain

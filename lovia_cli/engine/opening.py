@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lovia_cli.engine import decisions
-from lovia_cli.engine.conversation import Conversation, snapshot_of_segment
+from lovia_cli.engine.conversation import Conversation
 from lovia_cli.engine.decisions import Notice
 from lovia_cli.engine.drift import fingerprint
 from lovia_cli.engine.inputs import new_inputs
@@ -22,6 +22,7 @@ from lovia_cli.engine.options import CheckpointOptions
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.environment import with_names
 from lovia_cli.errors import RunLockedError, UserError
+from stores.closing import snapshot_of_segment
 from stores.entries import InputEntry
 from stores.errors import StoreError
 from stores.ids import new_id

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lovia_cli.engine.conversation import Conversation, snapshot_of_segment
+from lovia_cli.engine.conversation import Conversation
 from lovia_cli.errors import RunNotFoundError
+from stores.closing import snapshot_of_segment
 from stores.protocols import Checkpointer, Fork, History, Session
 from stores.records import RunHead, RunSnapshot, SaveInfo, Usage
 

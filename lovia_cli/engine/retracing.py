@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from lovia_cli.agent import Agent
 from lovia_cli.engine.calls import no_tool
-from lovia_cli.engine.conversation import last_text
 from lovia_cli.engine.drift import changes, fingerprint
 from lovia_cli.engine.limits import limits_in_force, reached
 from lovia_cli.engine.output import is_repair, parse
@@ -22,6 +21,7 @@ from lovia_cli.engine.recording import Recording, noted
 from lovia_cli.errors import InvalidOutputError, LoviaError
 from lovia_cli.tools.arguments import UNREADABLE, parse_arguments
 from lovia_cli.tools.recall import NAME as RECALL
+from stores.closing import last_text
 from stores.entries import Entry, ToolCallEntry, ToolResultEntry, pair
 from stores.records import RunHead, Status
 from stores.values import ValueNotStorable, plain

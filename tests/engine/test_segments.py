@@ -5,8 +5,10 @@ import time
 import pytest
 
 from lovia_cli.engine.runner import Runner
+from stores.closing import save_of_segment, snapshot_of_segment
 from stores.entries import AssistantTextEntry, InputEntry
 from stores.memory import InMemoryCheckpointer, InMemorySession
+from stores.records import Segment, fold
 from tests.engine.kit import Crash, CrashingCheckpointer, FakeTool, Requests, agent, at, calls
 
 pytestmark = pytest.mark.anyio
@@ -47,3 +49,28 @@ async def test_s7_d2_segments_without_timing_are_read_as_they_are():
     assert (old.meta, "timing" in new.meta) == ({}, True)
     replay = await Runner.run(agent(["never"]), "old", checkpoint=at(InMemoryCheckpointer(), "r0"), **place)
     assert (replay.replayed, replay.output) == (True, "answer")
+
+
+async def test_r4_a_run_is_the_same_from_its_segment_as_from_its_checkpoint():
+    store, session = InMemoryCheckpointer(), InMemorySession()
+    turns = [calls("a", "b", text="Thinking aloud."), {"text": "done", "usage": {"input_tokens": 3}}]
+    place = {"session": session, "session_id": "u1", "checkpoint": at(store, "r1")}
+    await Runner.run(agent(turns, FakeTool()), "go", variables={"city": "Lisbon"}, **place)
+    stored = await store.load("r1")
+    (segment,) = await session.segments("u1")
+    run = snapshot_of_segment(segment, "u1")
+    told = [*segment.meta["run"], "status", "session_id", "started_at", "output"]
+    assert {name: getattr(run.head, name) for name in told} == {name: getattr(stored.head, name) for name in told}
+    assert (run.run_id, run.entries, run.head.save) == ("r1", stored.entries, 0)
+    assert run.head.updated_at == segment.meta["timing"]["finished_at"]
+    made_again = fold("r1", [save_of_segment(segment, "u1")])
+    made_again.head.save = 0
+    assert made_again == run
+
+
+def test_r4_d2_of_a_run_whose_segment_tells_nothing_the_answer_is_known_and_no_time():
+    entries = [InputEntry(text="old"), AssistantTextEntry(text="answer", step=1)]
+    for meta in ({}, {"run": None, "timing": []}, {"run": {"agent": None, "config": None}}):
+        run = snapshot_of_segment(Segment(run_id="r0", entries=entries, meta=meta), "u1")
+        assert (run.status, run.head.output, run.head.agent, run.head.config) == ("completed", "answer", "", {})
+        assert (run.head.steps, run.head.save, run.head.started_at, run.head.updated_at) == (1, 0, None, None)
