@@ -1,15 +1,9 @@
-"""The event loop of one command, and the signals that stop a run."""
+"""The event loop of one command."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from lovia_cli.engine.options import StopSwitch
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -38,44 +32,3 @@ def drive_stores(work: Coroutine[Any, Any, T]) -> T:
         return result
     work.close()
     raise RuntimeError("this waits for more than a store, and needs an event loop")
-
-
-@contextmanager
-def signals_stop(stop: StopSwitch) -> Iterator[None]:
-    """While open, SIGINT, SIGTERM and SIGHUP stop the run through ``stop``; a second Ctrl-C leaves at once.
-
-    A SIGHUP that was ignored stays ignored (nohup). The handlers are the interpreter's and not the loop's, so
-    that they work even while a tool holds the loop.
-    """
-    import asyncio
-    import signal
-
-    from lovia_cli.errors import SignalReceived
-
-    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    loop = asyncio.get_running_loop()
-    seen: list[int] = []
-
-    def received(number: int, _frame: FrameType | None) -> None:
-        seen.append(number)
-        if number == signal.SIGINT and len(seen) > 1:
-            _leave_at_once()
-        loop.call_soon_threadsafe(stop.stop, SignalReceived(number, signal.Signals(number).name))
-
-    before = {number: signal.getsignal(number) for number in stopping}
-    for number in stopping:
-        if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
-            signal.signal(number, received)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _leave_at_once() -> None:
-    """The run is as safe as its last save; what it started must not outlive us."""
-    from lovia_cli.tools.process import kill_groups
-
-    kill_groups()
-    os._exit(130)

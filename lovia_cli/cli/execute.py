@@ -71,8 +71,8 @@ class Job:
 
 async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> RunAnswer:
     """Execute the job with the agent of ``agent_file``, under our signal handlers."""
-    from lovia_cli.cli.driving import signals_stop
     from lovia_cli.cli.resuming import command_after, command_that_goes_on
+    from lovia_cli.cli.signals import signals_stop
     from lovia_cli.engine.options import StopSwitch
     from lovia_cli.engine.runner import Runner
     from lovia_cli.wiring import load_agent

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lovia_cli.errors import SignalReceived
+from lovia_cli.cli.signals import received, signal_received
 from lovia_cli.render.streams import Out
 
 _PASTE_SECONDS = 0.03
@@ -56,18 +56,12 @@ class Prompt:
 def _signals_raise() -> Iterator[None]:
     """A signal that simply ended the process would leave the terminal as line editing has it: deaf and mute."""
 
-    def received(number: int, _frame: FrameType | None) -> None:
-        raise SignalReceived(number, signal.Signals(number).name)
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise signal_received(number)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    for number, handler in before.items():
-        if handler == signal.SIG_DFL:
-            signal.signal(number, received)
-    try:
+    ending = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    with received(ending, leave):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
