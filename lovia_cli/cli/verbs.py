@@ -20,8 +20,8 @@ _MODULES = {"import": "importing"}
 VERBS = tuple(dict.fromkeys(name.split()[0] for name in grammar.VERBS))
 
 
-class Done(Exception):  # noqa: N818 - no error: the answer is there before a verb is looked at
-    """Carries an answer past what stands behind it on the command line."""
+class Done(Exception):  # noqa: N818 - no error: it carries an answer
+    """Carries an answer past what would have come of the command line otherwise."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()

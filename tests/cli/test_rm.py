@@ -137,13 +137,27 @@ def test_without_a_terminal_it_needs_yes(full: Lovia, argv: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code", "left"), [(b"y\n", 0, 4), (b"Yes\n", 0, 4), (b"n\n", 0, 5), (b"\n", 0, 5), (b"\x04", 0, 5)]
+    ("typed", "code", "left"),
+    [(b"y\n", 0, 4), (b"Yes\n", 0, 4), (b"n\n", 0, 5), (b"\n", 0, 5), (b"\x04", 0, 5), (b"\x03", 130, 5)],
 )
 def test_at_a_terminal_it_asks(full: Lovia, typed: bytes, code: int, left: int) -> None:
     seen, ended = at_a_terminal(full, ["rm", "r4"], typed)
     assert b"Delete run r4 (completed)? [y/N] " in seen
     assert (b"deleted run r4" in seen, b"nothing was changed" in seen) == (left == 4, left == 5)
+    assert b"error" not in seen
     assert (ended, len(runs(full))) == (code, left)
+
+
+def test_what_it_asks_counts_the_runs(full: Lovia) -> None:
+    full("run", "agent.yaml", "go", "--run-id", "r6", "-s", "u2", "--max-steps", "1")
+    assert b"Delete session u1 with 3 runs (1 unfinished)? [y/N] " in at_a_terminal(full, ["rm", "u1"], b"n\n")[0]
+    assert b"Delete session u2 with 1 run (1 unfinished)? [y/N] " in at_a_terminal(full, ["rm", "u2"], b"\x03")[0]
+    assert full("rewind", "u1", "--last-run", "--dry-run").out.splitlines() == [
+        "would remove 2 of 4 entries of session u1",
+        "gone: run r2",
+        "what its tools did stays done",
+        "unfinished, and stays: run r3 (interrupted)",
+    ]
 
 
 def at_a_terminal(lovia: Lovia, argv: list[str], typed: bytes) -> tuple[bytes, int]:

@@ -13,6 +13,7 @@ from lovia_cli.cli.naming import Last, SessionName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import ConflictError, UserError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.protocols import Rewind
 from stores.records import Segment, Status
@@ -97,7 +98,7 @@ async def _carry_out(stores: Stores, session: Thing, plan: RewindPlan, keep: int
 
 def _what(session: Thing, plan: RewindPlan, verb: str) -> str:
     total = sum(len(segment.entries) for segment in session.segments)
-    return f"{verb} {plan.removed} of {total} entries of session {session.session_id}"
+    return f"{verb} {plan.removed:,} of {counted(total, 'entry', 'entries')} of session {session.session_id}"
 
 
 def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: bool, dry_run: bool) -> Told:
@@ -107,7 +108,7 @@ def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: boo
     if plan.deleted:
         lines.append(f"gone: {run_words(plan.deleted)}")
     if plan.runs:
-        lines.append("what their tools did stays done")
+        lines.append(f"what {'its' if len(plan.runs) == 1 else 'their'} tools did stays done")
     unfinished = [run for run in session.unfinished if run.status != Status.COMPLETED]
     lines += [f"unfinished, and stays: run {run.run_id} ({run.status})" for run in unfinished]
     return Told(

@@ -13,6 +13,7 @@ from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument
 from lovia_cli.errors import RunNotFoundError
+from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.ids import as_words
 from stores.records import RunInfo, Status
@@ -76,9 +77,9 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
     name = call.session_id = session.session_id
     await refuse_executing(stores, name)
     unfinished = [f"run {run.run_id} ({run.status})" for run in session.unfinished if run.status != Status.COMPLETED]
-    warning = f", {len(unfinished)} of them unfinished" if unfinished else ""
+    warning = f" ({len(unfinished):,} unfinished)" if unfinished else ""
     runs = [*(segment.run_id for segment in session.segments), *(run.run_id for run in session.unfinished)]
-    if not agreed(call, f"Delete session {name} with {len(runs)} runs{warning}?", yes=yes):
+    if not agreed(call, f"Delete session {name} with {counted(len(runs), 'run')}{warning}?", yes=yes):
         return NOT_DONE
     async with stores.runs.open_runs(name):
         await refuse_executing(stores, name)
