@@ -173,7 +173,7 @@ def _run(document: dict[str, Any], name: str, places: dict[int, int]) -> RunSnap
     if not entries:
         raise refuse("the run has no entries", name)
     if head.steps < entries[-1].step:
-        raise refuse(f"its head tells of {head.steps} steps, its entries of {entries[-1].step}", name)
+        raise refuse(f"its head tells of steps until {head.steps}, its entries until {entries[-1].step}", name)
     run = RunSnapshot(run_id=_id(document, "run_id", name), head=head, entries=entries)
     return run if document.get("saves") is None else _with_history(run, document["saves"], name, places)
 

@@ -119,7 +119,7 @@ class ScriptedModel:
         if self._script.loop:
             index %= len(turns)
         if index >= len(turns):
-            message = f"the script has {len(turns)} turns, and this is response {request.number} of {request.agent}"
+            message = f"the script ends after turn {len(turns)}: this is response {request.number} of {request.agent}"
             raise ScriptError(message, where=self._id, hint="add a turn, or 'loop: true' to start over")
         turn = turns[index]
         if not isinstance(turn, Cases):

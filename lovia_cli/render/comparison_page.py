@@ -11,6 +11,7 @@ from lovia_cli.render.marked import Side
 from lovia_cli.render.page import page
 from lovia_cli.render.sides import brief, drift_facts, facts, how, label, row_title, step_title, verdict
 from lovia_cli.render.terminal import safe
+from lovia_cli.render.words import counted
 
 if TYPE_CHECKING:
     from lovia_cli.comparing import Comparison, Drift, Row, Trajectory
@@ -183,7 +184,7 @@ def _as_text(value: object) -> str | None:
     from lovia_cli.comparing.values import written
 
     if isinstance(value, int):
-        return f"{value:,} entries"
+        return counted(value, "entry", "entries")
     return value if value is None or isinstance(value, str) else written(value)
 
 

@@ -54,7 +54,7 @@ def _numbers(result: RunResult) -> Iterator[str]:
     yield counted(result.steps, "step")
     yield counted(result.tool_calls, "tool call")
     if tokens := result.usage.total_tokens:
-        yield f"{'at least ' if result.usage.unknown else ''}{tokens:,} tokens"
+        yield f"{'at least ' if result.usage.unknown else ''}{counted(tokens, 'token')}"
     if result.cost_usd:
         yield f"${result.cost_usd:.4f}"
     if result.snapshot and not result.replayed:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from lovia_cli.comparing.marks import Marked, Piece
 from lovia_cli.render.terminal import Paint, safe, width
+from lovia_cli.render.words import counted
 from lovia_cli.render.wrap import cut
 
 Side = Literal["a", "b"]
@@ -57,7 +58,7 @@ def _shortened(text: str, differs: bool) -> str:
     if not differs and len(text) > SAME_SHOWN:
         return f"{text[: SAME_SHOWN // 2]} ... {text[-SAME_SHOWN // 2 :]}"
     if len(text) > OTHER_SHOWN:
-        return f"{text[:OTHER_SHOWN]}\n... {len(text) - OTHER_SHOWN:,} more characters, shown with -v"
+        return f"{text[:OTHER_SHOWN]}\n... {counted(len(text) - OTHER_SHOWN, 'more character')}, shown with -v"
     return text
 
 

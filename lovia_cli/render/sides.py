@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lovia_cli.comparing.comparison import RowKind
 from lovia_cli.comparing.marks import Difference
@@ -37,7 +37,7 @@ def facts(side: Trajectory) -> Iterator[str]:
     yield counted(len(side.steps), "step")
     yield counted(sum(1 for _ in side.acts()), "tool call")
     if side.usage and side.usage.total_tokens:
-        yield f"{'at least ' if side.usage.unknown else ''}{side.usage.total_tokens:,} tokens"
+        yield f"{'at least ' if side.usage.unknown else ''}{counted(side.usage.total_tokens, 'token')}"
     if side.cost_usd is not None:
         yield f"${side.cost_usd:.4f}"
     if side.upto is None and side.status:
@@ -56,7 +56,7 @@ def patch_facts(side: Trajectory) -> Iterator[str]:
         yield _patch_fact(one)
 
 
-def _patch_fact(one: dict[str, object]) -> str:
+def _patch_fact(one: dict[str, Any]) -> str:
     if one["kind"] == "tool_result":
         was = "nothing" if one["was"] is None else written(one["was"])
         return f"patched: result of {one['call']} {one['tool']}: {was} -> {written(one['now'])}"
@@ -64,7 +64,7 @@ def _patch_fact(one: dict[str, object]) -> str:
         return f"patched: input added: {written(one['now'])}"
     if one["kind"] == "state":
         return f"patched: state: {written(one['was'])} -> {written(one['now'])}"
-    return f"patched: transcript rewritten: {one['was']} entries -> {one['now']}"
+    return f"patched: transcript rewritten: {counted(one['was'], 'entry', 'entries')} -> {one['now']}"
 
 
 def row_title(row: Row) -> str:

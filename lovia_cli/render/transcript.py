@@ -9,6 +9,7 @@ from lovia_cli.cli.listed import Transcript, run_row
 from lovia_cli.render.attached import attached
 from lovia_cli.render.json import dumps
 from lovia_cli.render.terminal import Paint, safe
+from lovia_cli.render.words import counted
 from lovia_cli.render.wrap import INDENT, wrapped
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
 
@@ -90,7 +91,7 @@ def _entry(entry: Entry, number: str, page: _Page) -> Iterator[str]:
         yield from rest
     if cut is not None:
         place = f"--call {entry.step}.{entry.position}" if isinstance(entry, ToolResultEntry | ToolCallEntry) else "-v"
-        yield page.paint.dim(f"{indent}... {cut:,} more characters, shown with {place}")
+        yield page.paint.dim(f"{indent}... {counted(cut, 'more character')}, shown with {place}")
 
 
 def _head(entry: Entry, paint: Paint) -> str:

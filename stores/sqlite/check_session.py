@@ -152,7 +152,7 @@ def _miscounted(row: SessionRow, numbers: list[int]) -> str:
     if missing := sorted({*range(1, row.segments + 1)} - {*numbers}):
         which = f"segment {missing[0]}" if len(missing) == 1 else f"segments {', '.join(map(str, missing))}"
         return f"{which} of session {row.session_id!r} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"session {row.session_id!r} does not have the {row.segments} segments that its row counts"
+    return f"session {row.session_id!r} does not have as many segments as its row counts, {row.segments}"
 
 
 def _can_restore(connection: Connection, session_id: str, segments: list[int]) -> bool:

@@ -199,7 +199,7 @@ def read_segments(connection: Connection, row: SessionRow, *, where: str) -> lis
                 rows[values[1]] = _checked(values, piece.session_id, where=where)
     if set(rows) != set(range(1, row.segments + 1)):
         raise StoreDamagedError(
-            f"session {row.session_id!r} has {len(rows)} segments in place of {row.segments}", where=where
+            f"session {row.session_id!r} should have segments 1 to {row.segments}, and has {len(rows)}", where=where
         )
     return [rows[n].segment(where=where) for n in range(1, row.segments + 1)]
 

@@ -103,7 +103,7 @@ async def test_the_number_of_the_response_chooses_the_turn() -> None:
 async def test_past_the_last_turn_is_an_error_that_says_so() -> None:
     with pytest.raises(ScriptError) as caught:
         await play(ScriptedModel(["one", "two"]), 3)
-    assert str(caught.value) == "the script has 2 turns, and this is response 3 of bot"
+    assert str(caught.value) == "the script ends after turn 2: this is response 3 of bot"
     assert caught.value.hint == "add a turn, or 'loop: true' to start over"
     assert not caught.value.retryable
 

@@ -62,4 +62,5 @@ def _summary(store: str, found: int, mended: int, lost: int, repair: bool) -> st
     if not repair:
         return f"{found} found; mend with: lovia doctor --repair"
     aside = f", {lost} moved aside" if lost else ""
-    return f"{found} found, {mended} repaired{aside}, {found - mended - lost} left as they are"
+    left = found - mended - lost
+    return f"{found} found, {mended} repaired{aside}, {left} left as {'it is' if left == 1 else 'they are'}"

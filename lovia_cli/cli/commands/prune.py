@@ -62,7 +62,8 @@ async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool
     verb = "would remove" if dry_run else "removed"
     lines = [f"{verb} {_words(old)}", *(f"  {run.run_id} ({run.status})" for run in old)]
     if left:
-        lines.append(f"left, as somebody has gone on with them meanwhile: {', '.join(left)}")
+        them = "it" if len(left) == 1 else "them"
+        lines.append(f"left, as somebody has gone on with {them} meanwhile: {', '.join(left)}")
     return Told(
         message="\n".join(lines),
         data={
