@@ -33,6 +33,9 @@ __all__ = ["Finding", "check", "repair"]
 PARTS = FOLDERS | {STORE, IGNORE}
 PASSES = 3
 """How often the whole store is gone through."""
+MOST_BEHIND = 500
+"""How many problems of one record are mended in a pass of those that came to light behind others. A lost segment is
+found when the one before it is there again; on a disk that keeps nothing of what is written there is always a next."""
 
 
 def check(path: str | Path) -> list[Finding]:
@@ -100,22 +103,25 @@ class Unit:
     def repair(self) -> list[Finding]:
         """Mend one problem after the other, until none is left that can be mended.
 
-        Each can bring the next to light. One that is still there after it was mended is given up.
+        Each can bring the next to light, up to `MOST_BEHIND`. One that is still there after it was mended is given up.
         """
-        if not self.problems():
+        known = self.problems()
+        if not known:
             return []
         with _held(self._lock) as reason:
             if reason:
                 return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in self.problems()]
             tried: dict[tuple[str, str], Finding] = {}
-            while True:
-                problems = self._careful()
+            problems = self._careful()
+            for _ in range(len(known) + MOST_BEHIND):
                 new = [problem for problem in problems if problem.mend and (problem.file, problem.what) not in tried]
                 if not new:
-                    failed = {key for key, finding in tried.items() if not finding.repairable}
-                    left = [problem for problem in problems if (problem.file, problem.what) not in failed]
-                    return [*tried.values(), *(replace(problem, mend=None).finding() for problem in left)]
+                    break
                 tried[new[0].file, new[0].what] = _mended(new[0])
+                problems = self._careful()
+            failed = {key for key, finding in tried.items() if not finding.repairable}
+            left = [problem for problem in problems if (problem.file, problem.what) not in failed]
+            return [*tried.values(), *(replace(problem, mend=None).finding() for problem in left)]
 
 
 def _mended(problem: Problem) -> Finding:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from stores.file import FileStore
-from stores.file.check import check, repair
+from stores.file.check import MOST_BEHIND, Unit, check, repair
+from stores.file.locks import lock_of
+from stores.file.quarantine import Problem
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -225,3 +227,20 @@ async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
         (path / "store.tmp").rename(ref)
         await go_on(lease, later(2))
     assert await store.checkpointer.load("r")
+
+
+@pytest.mark.parametrize(("at_first", "behind", "mended"), [(1, MOST_BEHIND, 501), (600, 0, 600), (2, 10**9, 502)])
+def test_d3_a_record_that_shows_new_damage_after_every_mend_is_left_in_the_end(
+    tmp_path: Path, at_first: int, behind: int, mended: int
+) -> None:
+    done: list[int] = []
+
+    def problems() -> list[Problem]:
+        """So many, and when those are mended one more at a time, each in another file."""
+        numbers = range(len(done), max(at_first, min(len(done) + 1, at_first + behind)))
+        return [Problem(f"{number}.json", "damaged", lambda number=number: done.append(number)) for number in numbers]
+
+    found = Unit("a record", problems, lambda: lock_of(str(tmp_path), "a record")).repair()
+    assert done == list(range(mended))
+    left = [] if behind <= MOST_BEHIND else [(f"{mended}.json", False)]
+    assert [(finding.file, finding.repairable) for finding in found] == [(f"{n}.json", True) for n in done] + left
