@@ -80,7 +80,8 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
     agent = load_agent(agent_file, variables=job.variables, model=job.model, learn=call.secrets.learn)
     stop = StopSwitch()
     with signals_stop(stop):
-        result = await Runner.outcome(agent, **order_of(job, stores, agent_file), on_event=call.watch, stop=stop)
+        order = order_of(job, stores, agent_file)
+        result = await Runner.outcome(agent, **order, on_event=call.watch, learn=call.secrets.learn, stop=stop)
     return RunAnswer(
         store=str(stores.location),
         result=result,
@@ -115,9 +116,8 @@ async def replay(call: Call, stores: Stores, job: Job) -> RunAnswer:
         session=stores.sessions,
         session_id=job.session_id,
         on_event=call.watch,
+        learn=call.secrets.learn,
     )
-    if result.snapshot:
-        call.secrets.learn_from(result.snapshot.head.config)
     return RunAnswer(
         store=str(stores.location), result=result, agent=result.final_agent, next=await command_after(result, stores)
     )

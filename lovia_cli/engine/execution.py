@@ -20,7 +20,7 @@ from lovia_cli.engine.options import RunResult
 from lovia_cli.engine.order import RunOrder
 from lovia_cli.engine.results import result_of
 from lovia_cli.engine.stopping import unless_stopped, watched
-from lovia_cli.environment import with_names
+from lovia_cli.environment import names_in, with_names
 from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
 from stores.errors import LoviaError, StoreError, StoreWriteError
 from stores.records import Save, Status
@@ -61,8 +61,9 @@ class Execution:
             await self._prepare(found)
 
     async def _checked(self, opened: Opened) -> tuple[Opened, Changes]:
-        """Raises what must not go on, with nothing written."""
+        """Raises what must not go on, with nothing written; what is to be hidden of that has been told before."""
         self._run_id = opened.journal.run_id
+        self._order.learn([*names_in(opened.journal.head.config), *self._names(opened)])
         drifted: Changes = {}
         if opened.mode == "resume":
             refuse_unpriced(self._order.agent.model, self._limits(opened))
@@ -174,7 +175,7 @@ class Execution:
             error=None,
             stopped_calls=self._still_stopped(opened),
             limits=self._limits(opened),
-            config=with_names({**journal.head.config, **self._given_config()}, self._order.agent.environment),
+            config=with_names({**journal.head.config, **self._given_config()}, self._names(opened)),
             fingerprint=self._fingerprint(opened),
         )
 
@@ -186,6 +187,10 @@ class Execution:
 
     def _limits(self, opened: Opened) -> dict[str, Any]:
         return limits_in_force(self._order.agent.limits, opened.journal.head.limits, self._order.limits)
+
+    def _names(self, opened: Opened) -> list[str]:
+        """The variables that the agent names, and those that the session's runs did: it may have got some meanwhile."""
+        return [*self._order.agent.environment, *opened.conversation.environment()]
 
     def _given_config(self) -> dict[str, Any]:
         given = dict(self._order.config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,11 @@ from stores.protocols import Checkpointer, ResultStore, Session
 def unheard(event: Event) -> None:
     """The sink of a run that nobody watches."""
     del event
+
+
+def unlearned(names: Iterable[str]) -> None:
+    """For a run that nobody shows: there is nothing to hide."""
+    del names
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +45,7 @@ class RunOrder:
     on_drift: str | None = None
     replay_only: bool = False
     on_event: Sink = unheard
+    learn: Callable[[Iterable[str]], None] = unlearned
     stop: StopSwitch = field(default_factory=StopSwitch)
 
     def __post_init__(self) -> None:

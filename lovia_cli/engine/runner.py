@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -40,7 +40,9 @@ class RunOptions(TypedDict, total=False):
     name (`lovia_cli.agent.Limits`; of such an object, those that are no default); ``timeout`` bounds this call, in
     seconds; ``deps`` goes to the tools and is never stored. ``variables`` and ``config`` are saved with the run (Z8).
     ``on_drift`` overrides the agent's answer to having changed since an unfinished run was saved (Z7).
-    ``on_event`` is told what happens; ``stop`` stops the run from outside.
+    ``on_event`` is told what happens; ``learn``, before all of that, the names of the environment variables that the
+    agent and the session's runs were made with, for their tools may have quoted what those hold. ``stop`` stops the run
+    from outside.
     """
 
     session: Session | None
@@ -55,6 +57,7 @@ class RunOptions(TypedDict, total=False):
     config: dict[str, JSON] | None
     on_drift: Literal["warn", "error", "ignore"] | None
     on_event: Sink | None
+    learn: Callable[[Iterable[str]], None] | None
     stop: StopSwitch | None
 
 

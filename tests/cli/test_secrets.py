@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lovia_cli import Agent, Runner
+from lovia_cli import Agent, CheckpointOptions, InMemoryCheckpointer, InMemorySession, Runner
 from lovia_cli.cli.listed import Transcript
 from lovia_cli.cli.redacting import Redactor
 from lovia_cli.cli.secrets import Secrets, secret_variables
@@ -125,6 +125,35 @@ async def test_a_config_of_ones_own_is_kept_beside_the_names() -> None:
     assert result.snapshot is not None
     kept = {"environment": ["staging"], "agent_environment": ["X"], "variables": {}}
     assert result.snapshot.head.config == kept
+
+
+@pytest.mark.anyio
+async def test_x11_a_run_tells_which_variables_it_may_quote_before_anything_else_of_it() -> None:
+    session, store, told = InMemorySession(), InMemoryCheckpointer(), []
+
+    async def run(run_id: str, *names: str) -> list[object]:
+        told.clear()
+        agent = Agent(name="a", model=ScriptedModel(["hi"]), environment=names)
+        place = {"session": session, "session_id": "s1", "checkpoint": CheckpointOptions(store, run_id)}
+        heard = {"learn": lambda given: told.append(set(given)), "on_event": lambda event: told.append(event.type)}
+        await Runner.run(agent, "go", **place, **heard)
+        return told[:2]
+
+    assert await run("r1", "X") == [{"X"}, "run.started"]
+    assert await run("r2", "Y") == [{"X", "Y"}, "run.started"]
+    assert await run("r2", "Z") == [{"X", "Y", "Z"}, "run.started"], "a replay"
+
+
+def test_x11_a_run_that_goes_on_in_a_session_that_has_changed_hides_what_came_in_between(lovia: Lovia) -> None:
+    in_session = ("go", "-s", "s1", "--run-id")
+    lovia.agent([{"text": "", "fail": {"status": 400, "message": "no"}}])
+    assert lovia("run", "agent.yaml", *in_session, "r1").code == 1
+    tool = shell_tool("look", "echo $T").replace("}\n", ', env: {T: "${env.MY_VALUE}"}}\n')
+    lovia.agent([call("look"), {"text": "done"}], tools="tools:\n" + tool, name="beside.yaml")
+    assert lovia("run", "beside.yaml", *in_session, "r2", env=ENV).code == 0
+    lovia.agent([{"text": f"it was {VALUE}"}])
+    assert clean(lovia("resume", "r1", env=ENV)).out == "it was [MY_VALUE]\n"
+    assert "it was [MY_VALUE]" in clean(lovia("show", "r1", env=ENV)).out
 
 
 GOING_ON = [

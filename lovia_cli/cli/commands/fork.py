@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from lovia_cli.cli.agents import Saved, agent_of_run, past_of
+from lovia_cli.cli.agents import Saved, agent_of_run
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import Job, carry_out
@@ -109,9 +109,10 @@ async def _go_on(call: Call, stores: Stores, forked: Forked) -> Answer:
     """As `lovia resume` does."""
     run_id = forked.run_id
     call.executes(run_id, forked.session_id)
-    past = await past_of(stores, run_id, forked.session_id)
-    call.secrets.learn_from(*past.configs())
-    saved = Saved.of(past.run.config if past.run else None)
+    info = await stores.runs.info(run_id)
+    config = info.config if info else None
+    call.secrets.learn_from(config)
+    saved = Saved.of(config)
     file = agent_of_run(None, saved, run_id, f"lovia resume --agent FILE {as_words(run_id)}")
     job = Job(run_id=run_id, session_id=forked.session_id, if_run_exists="resume_only")
     job.variables, job.model = saved.variables, saved.model

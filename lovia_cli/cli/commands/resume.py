@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from lovia_cli.cli.agents import Saved, agent_of_run, past_of
+from lovia_cli.cli.agents import Saved, agent_of_run
 from lovia_cli.cli.answers import Answer
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import (
@@ -92,8 +92,7 @@ async def _go(call: Call, job: Job, name: str | None, agent: str | None) -> Answ
         )
     if meant.is_completed and job.steer is None:
         return await replay(call, stores, replace(job, run_id=meant.run_id, session_id=meant.session_id))
-    past = await past_of(stores, meant.run_id, meant.session_id)
-    call.secrets.learn_from(meant.config, *past.configs())
+    call.secrets.learn_from(meant.config)
     saved = Saved.of(meant.config)
     file = agent_of_run(agent, saved, meant.run_id, f"lovia resume --agent FILE {as_words(name or meant.run_id)}")
     job.run_id, job.session_id, job.if_run_exists = meant.run_id, meant.session_id, "resume_only"
