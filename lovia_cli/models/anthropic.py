@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from lovia_cli.models.anthropic_wire import AnthropicWire
-from lovia_cli.models.provider import Endpoint, ProviderModel
+from lovia_cli.models.provider import READ_TIMEOUT, TIMEOUT, Endpoint, ProviderModel, key_variable
 from stores.entries import JSON
 
 API_KEY_ENV = "ANTHROPIC_API_KEY"
@@ -29,17 +29,15 @@ class AnthropicModel(ProviderModel):
         provider: str = "anthropic",
         settings: dict[str, JSON] | None = None,
         stream: bool = True,
-        timeout: float = 1200.0,
-        read_timeout: float = 300.0,
+        timeout: float = TIMEOUT,
+        read_timeout: float = READ_TIMEOUT,
         prompt_cache: bool = True,
         native_schema: bool = False,
     ) -> None:
         endpoint = Endpoint(
             provider=provider,
             base_url=base_url,
-            # The vendor's key is for the vendor's own address: a server elsewhere, whatever its name, does not get it.
-            api_key_env=api_key_env or (API_KEY_ENV if base_url is None else None),
-            key_needed=base_url is None or api_key_env is not None,
+            api_key_env=key_variable(API_KEY_ENV, api_key_env, base_url=base_url),
             stream=stream,
             timeout=timeout,
             read_timeout=read_timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from lovia_cli.models.openai_wire import OpenAIWire
-from lovia_cli.models.provider import Endpoint, ProviderModel
+from lovia_cli.models.provider import READ_TIMEOUT, TIMEOUT, Endpoint, ProviderModel, key_variable
 from stores.entries import JSON
 
 API_KEY_ENV = "OPENAI_API_KEY"
@@ -29,8 +29,8 @@ class OpenAIModel(ProviderModel):
         provider: str = "openai",
         settings: dict[str, JSON] | None = None,
         stream: bool = True,
-        timeout: float = 1200.0,
-        read_timeout: float = 300.0,
+        timeout: float = TIMEOUT,
+        read_timeout: float = READ_TIMEOUT,
         finish_optional: bool = False,
         native_schema: bool = True,
         stream_usage: bool = True,
@@ -39,9 +39,7 @@ class OpenAIModel(ProviderModel):
         endpoint = Endpoint(
             provider=provider,
             base_url=base_url,
-            # The vendor's key is for the vendor's own address: a server elsewhere, whatever its name, does not get it.
-            api_key_env=api_key_env or (API_KEY_ENV if base_url is None else None),
-            key_needed=base_url is None or api_key_env is not None,
+            api_key_env=key_variable(API_KEY_ENV, api_key_env, base_url=base_url),
             stream=stream,
             timeout=timeout,
             read_timeout=read_timeout,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lovia_cli.models.exchange import Exchange
 
 CONNECT_TIMEOUT = 20.0
+TIMEOUT, READ_TIMEOUT = 1200.0, 300.0
+"""Seconds for a whole request, and for each wait for its next bytes, where nobody says otherwise."""
 
 GiveWay = Callable[[ProviderError, dict[str, Any]], bool]
 """Told that a body was refused; True when the next body will leave out what the provider would not have."""
@@ -28,18 +30,21 @@ GiveWay = Callable[[ProviderError, dict[str, Any]], bool]
 class Endpoint:
     """Where a model is asked, and how long for.
 
-    ``api_key_env`` names the variable that holds the key; it is read when the model is first asked. ``key_needed``
-    is False where a server may do without one. ``timeout`` bounds a whole request, ``read_timeout`` each wait for
-    the next bytes; both in seconds.
+    ``api_key_env`` names the variable that holds the key; it is read when the model is first asked. ``timeout`` bounds
+    a whole request, ``read_timeout`` each wait for the next bytes; both in seconds.
     """
 
     provider: str
     base_url: str | None = None
     api_key_env: str | None = None
-    key_needed: bool = True
     stream: bool = True
-    timeout: float = 1200.0
-    read_timeout: float = 300.0
+    timeout: float = TIMEOUT
+    read_timeout: float = READ_TIMEOUT
+
+    @property
+    def key_needed(self) -> bool:
+        """False where a server may do without a key: none was named for it."""
+        return self.api_key_env is not None
 
     def key(self) -> str:
         """The key, or an empty text where there is none and none is needed. Raises `CredentialsError`."""
@@ -60,6 +65,14 @@ class Endpoint:
     def label(self) -> str:
         """The provider as messages name it: with its address, where it is not the usual one."""
         return f"{self.provider} ({self.base_url})" if self.base_url else self.provider
+
+
+def key_variable(vendors: str, named: str | None, *, base_url: str | None) -> str | None:
+    """The variable with the key: the one that was named, else the vendor's at the vendor's own address.
+
+    A server elsewhere, whatever its name, does not get the vendor's key.
+    """
+    return named or (vendors if base_url is None else None)
 
 
 class ProviderModel(ABC):
