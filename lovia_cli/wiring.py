@@ -120,7 +120,7 @@ def check_store(location: StoreLocation, *, repair: bool) -> list[Finding]:
         from stores.sqlite import check as database
 
         return database.repair(location.path) if repair else database.check(location.path)
-    from stores.file import check as folder
+    from stores.file.doctor import check as folder
 
     return folder.repair(location.path) if repair else folder.check(location.path)
 

@@ -79,7 +79,7 @@ def _wrong(module: str, target: str) -> str | None:
     package, part = module.split(".")[0], module.removesuffix(".__init__").partition(".")[2].split(".")[0]
     wanted, other = _place(target)
     if package == "stores":
-        return _wrong_in_stores(part, wanted, other)
+        return _wrong_in_stores(part, wanted, other) or _wrong_doctor(module, target)
     if wanted == "stores":
         named = other in BACKENDS and part not in ("wiring", "")
         return "only wiring names a concrete store" if named else None
@@ -94,6 +94,12 @@ def _wrong_in_stores(part: str, wanted: str, other: str) -> str | None:
     if other == "conformance" and part != "conformance":
         return "the contract's tests are for tests"
     return None
+
+
+def _wrong_doctor(module: str, target: str) -> str | None:
+    """A backend's ``doctor`` folder knows the backend, which does not know it."""
+    asks, is_asked = (name.split(".")[2:3] == ["doctor"] for name in (module, target))
+    return "a store does not know its doctor" if is_asked and not asks else None
 
 
 def _wrong_in_lovia(part: str, other: str, target: str) -> str | None:

@@ -50,6 +50,8 @@ def loaded(statement: str) -> str:
         ("stores.file.runs", "def f():\n    from lovia_cli import agent", "stores knows nothing of lovia_cli"),
         ("stores.surgery", "from stores.file import FileSession", "a backend is named by nobody in stores"),
         ("stores.sqlite.runs", "from stores import memory", "a backend is named by nobody in stores"),
+        ("stores.file.runs", "from stores.file.doctor.quarantine import set_aside", "a store does not know its doctor"),
+        ("stores.file.lease", "def f():\n    from stores.file import doctor", "a store does not know its doctor"),
         ("stores.memory", "from stores.conformance.samples import IDS", "the contract's tests are for tests"),
         ("lovia_cli.engine.loop", "import stores.file.runs", "only wiring names a concrete store"),
         ("lovia_cli.engine.loop", "from stores.memory import InMemorySession", "only wiring names a concrete store"),
@@ -100,6 +102,7 @@ def test_a_wrong_arrow_is_noticed(module: str, source: str, reason: str) -> None
         ("lovia_cli.engine.loop", "from stores.protocols import Session\nfrom lovia_cli.models.base import Model"),
         ("lovia_cli.__init__", "from stores.file import FileSession\nfrom lovia_cli.engine.runner import Runner"),
         ("stores.file.runs", "from stores.file.disk import write\nfrom stores.records import fold\nimport filelock"),
+        ("stores.file.doctor.check", "from stores.file.doctor.quarantine import Problem\nimport stores.file.root"),
     ],
 )
 def test_a_right_arrow_passes(module: str, source: str) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from stores.file import FileStore
-from stores.file.check import MOST_BEHIND, Unit, check, repair
+from stores.file.doctor.check import MOST_BEHIND, Unit, check, repair
+from stores.file.doctor.quarantine import Problem
 from stores.file.locks import lock_of
-from stores.file.quarantine import Problem
 from tests.store_file.kit import (
     chunk,
     everything,

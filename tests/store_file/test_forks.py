@@ -16,7 +16,7 @@ import pytest
 from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
 from stores.file import FileSession, FileStore
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from stores.file.names import is_key
 from stores.records import Save
 from tests.store_file.kit import everything, files, first, later, only, read, rewrite, say, write_run

@@ -7,7 +7,7 @@ import pytest
 
 from stores.errors import StoreDamagedError
 from stores.file import FileStore
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from tests.store_file.kit import everything, files, first, only, rewrite, write_run
 
 pytestmark = pytest.mark.anyio

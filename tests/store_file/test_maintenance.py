@@ -14,7 +14,7 @@ from stores.conformance.samples import call, result, say, text
 from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.file import FileCheckpointer, FileResultStore, FileSession
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from stores.records import Save, Segment
 from stores.references import ResultRef
 

@@ -8,7 +8,7 @@ import pytest
 
 from stores.conformance.samples import say
 from stores.file import FileSession
-from stores.file.check import check
+from stores.file.doctor.check import check
 
 ROOT = Path(__file__).parent.parent.parent
 COUNT = 500

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stores.file import FileStore
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from tests.store_file.kit import everything, only, read, say, write_run
 
 pytestmark = pytest.mark.anyio

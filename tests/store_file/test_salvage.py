@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stores.file import FileStore
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from stores.findings import CAN_ANSWER
 from tests.store_file.kit import chunk, entries, later, only, read, say, write_run
 

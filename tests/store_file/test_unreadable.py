@@ -11,7 +11,7 @@ import pytest
 from stores.conformance.checks import saved, write
 from stores.errors import StoreUnreadableError, StoreVersionError
 from stores.file import FileCheckpointer, FileStore
-from stores.file.check import check, repair
+from stores.file.doctor.check import check, repair
 from stores.sqlite import SQLiteCheckpointer
 from tests.store_file.kit import chunk, everything, files, only, say, write_run
 from tests.store_file.test_doctor import fill

@@ -19,7 +19,7 @@ from pathlib import Path
 from stores.entries import AssistantTextEntry, Entry, InputEntry
 from stores.errors import LoviaError
 from stores.file import FileStore
-from stores.file.check import check as doctor
+from stores.file.doctor.check import check as doctor
 from stores.protocols import RunLease
 from stores.records import RunSnapshot, Save
 

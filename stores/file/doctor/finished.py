@@ -13,10 +13,10 @@ from stores import codec
 from stores.closing import save_of_segment
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Tail
+from stores.file.doctor.quarantine import Problem, set_aside
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
-from stores.file.quarantine import Problem, set_aside
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.segments import read_log, read_segment, segment_of

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from stores import codec
 from stores.errors import RunLockedError, StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.check_results import problems_of_results
-from stores.file.check_run import problems_of_orphan, problems_of_run, read_fields
-from stores.file.check_session import problems_of_session
 from stores.file.disk import TEMP
+from stores.file.doctor.check_results import problems_of_results
+from stores.file.doctor.check_run import problems_of_orphan, problems_of_run, read_fields
+from stores.file.doctor.check_session import problems_of_session
+from stores.file.doctor.quarantine import Problem, set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
-from stores.file.quarantine import Problem, set_aside
 from stores.file.readers import sources_first
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root

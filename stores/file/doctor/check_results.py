@@ -6,7 +6,7 @@ from functools import partial
 
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP
-from stores.file.quarantine import Problem, set_aside
+from stores.file.doctor.quarantine import Problem, set_aside
 from stores.file.results import RESULTS, read_result
 from stores.file.root import Root
 

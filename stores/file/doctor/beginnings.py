@@ -6,9 +6,9 @@ from typing import Any
 
 from stores import codec
 from stores.errors import StoreDamagedError
+from stores.file.doctor.restoring import readable
 from stores.file.names import FORKS
 from stores.file.readers import is_begun
-from stores.file.restoring import readable
 from stores.file.root import Root
 from stores.file.segments import SESSION, Log, Place, base_parts, documents, fresh_session, parse_session, shared_places
 

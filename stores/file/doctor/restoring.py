@@ -12,9 +12,9 @@ from typing import Any
 from stores import codec
 from stores.closing import segment_meta
 from stores.errors import StoreError
+from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import parse_segment_name
-from stores.file.quarantine import moved, set_aside
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.segments import (

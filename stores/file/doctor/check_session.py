@@ -12,14 +12,14 @@ from stores import codec
 from stores.codec import Lines
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.beginnings import fork_id, found_base, is_fork
 from stores.file.disk import TEMP, Folder
+from stores.file.doctor.beginnings import fork_id, found_base, is_fork
+from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
-from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.readers import marks, place_mark
 from stores.file.refs import read_ref
-from stores.file.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,

@@ -10,14 +10,14 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP
-from stores.file.finished import is_finished, set_finished_aside, unfinished
+from stores.file.doctor.finished import is_finished, set_finished_aside, unfinished
+from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.salvage import Salvage, salvage
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, may_be_of, name_of
-from stores.file.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
-from stores.file.salvage import Salvage, salvage
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER
 from stores.records import Status
