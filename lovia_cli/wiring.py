@@ -117,7 +117,7 @@ def known_ids(location: StoreLocation) -> KnownIds:
 def check_store(location: StoreLocation, *, repair: bool) -> list[Finding]:
     """All that is wrong with the store; with ``repair``, what was wrong, and what could be mended is."""
     if location.kind == "sqlite":
-        from stores.sqlite import check as database
+        from stores.sqlite.doctor import check as database
 
         return database.repair(location.path) if repair else database.check(location.path)
     from stores.file.doctor import check as folder

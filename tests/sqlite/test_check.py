@@ -11,7 +11,7 @@ from stores.conformance.samples import say
 from stores.findings import Finding
 from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from stores.sqlite.check import check, repair
+from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.saves import save_sum
 from tests.sqlite.kit import change, fill, long_run, names, raw
 from tests.sqlite.test_damage import OF_RUN, flip

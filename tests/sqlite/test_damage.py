@@ -13,7 +13,7 @@ from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from stores.sqlite.check import check
+from stores.sqlite.doctor.check import check
 from stores.sqlite.saves import save_sum
 from stores.sqlite.segments import SegmentRow
 from tests.sqlite.kit import change, fill, long_run, raw

@@ -9,8 +9,8 @@ from stores.conformance.samples import call, result, say, text
 from stores.entries import Entry, ToolResultEntry
 from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
+from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.rows import RUNS
 from tests.sqlite.kit import change, exists, raw
 

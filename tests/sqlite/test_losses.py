@@ -11,7 +11,7 @@ from stores.conformance.samples import say
 from stores.entries import Entry
 from stores.findings import CAN_ANSWER
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from stores.sqlite.check import check, repair
+from stores.sqlite.doctor.check import check, repair
 from tests.sqlite.kit import change, names, raw
 from tests.sqlite.test_damage import flip
 

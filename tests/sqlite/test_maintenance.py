@@ -12,8 +12,8 @@ from stores.conformance.samples import call, result, say, text
 from stores.entries import Entry
 from stores.references import ResultRef
 from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
-from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
+from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.segments import SESSIONS
 from tests.sqlite.kit import change, raw
 

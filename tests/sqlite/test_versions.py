@@ -10,8 +10,8 @@ from stores.conformance.samples import call, say
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
-from stores.sqlite.check import check, repair
 from stores.sqlite.database import Database
+from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.schema import Part
 from tests.sqlite.kit import change, fill, long_run, raw
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.quarantine import set_aside
+from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.results import output_at
 
 if TYPE_CHECKING:

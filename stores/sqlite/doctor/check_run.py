@@ -16,9 +16,9 @@ from stores.errors import StoreDamagedError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Segment, Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.finished import finished_segment, write_again
+from stores.sqlite.doctor.finished import finished_segment, write_again
+from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.logs import drop_log
-from stores.sqlite.quarantine import copy_aside, set_aside
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
 from stores.sqlite.saves import read_saves
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
-from stores.sqlite import check_results, check_run, check_session
 from stores.sqlite.database import Database
+from stores.sqlite.doctor import check_results, check_run, check_session
+from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
+from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
-from stores.sqlite.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
-from stores.sqlite.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.schema import Part, bring_up
 from stores.sqlite.segments import SESSIONS
 

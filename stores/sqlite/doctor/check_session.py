@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.lost_strands import lost_strand, put_back
-from stores.sqlite.quarantine import copy_aside, set_aside
-from stores.sqlite.restoring import restorable
+from stores.sqlite.doctor.lost_strands import lost_strand, put_back
+from stores.sqlite.doctor.quarantine import copy_aside, set_aside
+from stores.sqlite.doctor.restoring import restorable
 from stores.sqlite.rows import RUNS
 from stores.sqlite.schema import bring_up, version_of
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session, row_ids

@@ -15,9 +15,9 @@ from stores.errors import StoreDamagedError, StoreError, StoreWriteError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.connection import connect, create_file
 from stores.sqlite.database import Database
+from stores.sqlite.doctor.quarantine import QUARANTINE
 from stores.sqlite.faults import converted
 from stores.sqlite.folders import flush_folder
-from stores.sqlite.quarantine import QUARANTINE
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.schema import Part, version_of
