@@ -12,6 +12,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import orjson
 
@@ -20,12 +22,33 @@ from lovia_cli.engine.runner import CheckpointOptions, Runner
 from lovia_cli.errors import LimitReached
 from lovia_cli.models.scripted import ScriptedModel
 from lovia_cli.tools.python import PythonTool
-from stores.entries import entry_to_json
+from stores.entries import AssistantTextEntry, ToolResultEntry, entry_to_json
 from stores.file import FileCheckpointer
+from stores.records import Save
 
 HERE = Path(__file__).resolve().parent
 LOVIA = str(Path(sys.executable).parent / "lovia")
 RESULT = "a result of about a kilobyte " * 34
+WORDS = [
+    "the",
+    "a",
+    "to",
+    "of",
+    "test",
+    "build",
+    "path",
+    "error",
+    '"id"',
+    "value:",
+    "done",
+    "café\n",
+    "line",
+    "42",
+    "retry",
+    "=",
+    "None;",
+    "src",
+]
 TURNS = 200
 
 
@@ -38,7 +61,14 @@ def print_all(work: Path) -> None:
 
 
 def print_load(store: Path) -> None:
-    """Loading the run beside reading and parsing one JSON file of the same entries."""
+    """Loading a run beside reading and parsing one JSON file of the same entries."""
+    pairs = store.parent / "pairs"
+    asyncio.run(_save_pairs(FileCheckpointer(pairs)))
+    _print_load(pairs, "two a save, as the goal was taken", " (goal 1.50)")
+    _print_load(store, "one a save, as the run above has them", "")
+
+
+def _print_load(store: Path, shape: str, goal: str) -> None:
     run = asyncio.run(FileCheckpointer(store).load("r1"))
     assert run is not None
     file = store.parent / "entries.json"
@@ -48,7 +78,21 @@ def print_load(store: Path) -> None:
         parses.append(_seconds(lambda: orjson.loads(file.read_bytes())))
         loads.append(_seconds(lambda: asyncio.run(FileCheckpointer(store).load("r1"))))
     ratio = statistics.median(loads) / statistics.median(parses)
-    print(f"load of {len(run.entries):,} entries / parse of one JSON file of them: {ratio:.2f} (goal 1.50)")
+    print(f"load of {len(run.entries):,} entries, {shape} / parse of one JSON file of them: {ratio:.2f}{goal}")
+
+
+async def _save_pairs(store: FileCheckpointer) -> None:
+    """5,000 entries of about a kilobyte of prose: a model's answer and a tool's result in each save."""
+    pick = Random(5)
+    async with store.lease("r1") as lease:
+        for step in range(1, 2_501):
+            said, found = (" ".join(pick.choices(WORDS, k=170)) for _ in range(2))
+            answer = AssistantTextEntry(text=said, step=step)
+            result = ToolResultEntry(call_id=f"call_{step}", output=found, step=step, position=1)
+            head: dict[str, Any] = {"status": "running", "usage": {"requests": step}}
+            await lease.save(
+                Save(number=step, step=step, at=float(step), event="response", entries=[answer, result], head=head)
+            )
 
 
 def print_loop() -> None:
