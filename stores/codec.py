@@ -33,7 +33,7 @@ _BETWEEN = b",\n"
 _END_OF_LIST = b"\n]"
 _TAB = b"\t"
 """Stands before the entries of a save. Nothing else that we write holds one, so entries are found without parsing."""
-_ENTRIES = _TAB + b'"entries":'
+_ENTRIES = _TAB + b'"entries":['
 
 
 def dumps(value: JSON) -> bytes:
@@ -165,14 +165,14 @@ def entry_rows(data: bytes) -> list[dict[str, JSON]]:
     The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
     was written by others, only all of the records tell.
     """
-    view, rows = memoryview(data), []
-    begin = data.find(_TAB)
+    lists, begin = [], data.find(_TAB)
+    while begin >= 0:
+        end = data.find(b"\n", begin)
+        lists.append(data[begin + len(_ENTRIES) : end].removesuffix(b",")[: -len(b"]}")])
+        begin = data.find(_TAB, end)
     try:
-        while begin >= 0:
-            end = data.index(b"\n", begin)
-            rows += orjson.loads(view[begin + len(_ENTRIES) : data.rindex(b"}", begin, end)])
-            begin = data.find(_TAB, end)
-    except (ValueError, TypeError):
+        rows: list[dict[str, JSON]] = orjson.loads(b"[%s]" % b",".join(lists))
+    except ValueError:
         return []
     return rows
 
@@ -260,7 +260,7 @@ def encode_record(record: dict[str, JSON]) -> bytes:
     rest = {name: value for name, value in record.items() if name != "entries"}
     if len(rest) == len(record):
         return dumps(record)
-    return b"".join((dumps(rest)[:-1], b",", _ENTRIES, dumps(record["entries"]), b"}"))
+    return b"".join((dumps(rest)[:-1], b",", _ENTRIES, dumps(record["entries"])[1:], b"}"))
 
 
 def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:

@@ -222,15 +222,20 @@ def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | 
     return Chunk(lined, where)
 
 
-def read_sealed(folder: Folder, run_id: str, key: str, n: int, prev: str | None) -> Sealed | None:
+def opening_of(run_id: str, key: str) -> bytes:
+    """What each chunk of the run begins with."""
+    return codec.opening({"kind": "chunk", "id": run_id, "key": key})
+
+
+def read_sealed(folder: Folder, opening: bytes, n: int, prev: str | None) -> Sealed | None:
     """The entries of chunk ``n``, checked, and nothing else of it, which takes half the time of `read_chunk`.
 
     ``prev`` is the checksum of the one before. None: there is no such chunk, or not one that begins as ours do.
     """
     name = chunk_name(n)
     data = folder.read(name)
-    opening = codec.opening({"kind": "chunk", "id": run_id, "key": key, "n": n, "prev": prev})
-    if data is None or not data.startswith(opening) or not (stands := _STANDS.match(data, len(opening))):
+    begin = b'%s"n":%d,"prev":%s,' % (opening, n, codec.dumps(prev))
+    if data is None or not data.startswith(begin) or not (stands := _STANDS.match(data, len(begin))):
         return None
     where = folder.where(name)
     checksum = codec.check(data, where=where)

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from stores import codec
 from stores.entries import Entry, in_call_order
-from stores.file.chunks import Chunk, ChunkPlace, base_of, chunk_there, data_folder, read_all, read_from, read_sealed
+from stores.file.chunks import (
+    Chunk,
+    ChunkPlace,
+    base_of,
+    chunk_there,
+    data_folder,
+    opening_of,
+    read_all,
+    read_from,
+    read_sealed,
+)
 from stores.file.root import Root
 from stores.folding import entries_with, without_collections
 
@@ -48,8 +58,9 @@ def _add_sealed(root: Root, place: ChunkPlace, entries: list[Entry]) -> str | No
     with data_folder(root, run_id, key, last or 1) as folder:
         first = chunk_there(folder, run_id, key, 1)
         before = _add_sealed(root, base_of(first), entries) if first.base else None
+        opening = opening_of(run_id, key)
         for n in range(1, last + 1):
-            sealed = read_sealed(folder, run_id, key, n, before)
+            sealed = read_sealed(folder, opening, n, before)
             if sealed is None or sealed.before != len(entries):
                 raise _UnfitError
             entries += codec.decode_entries(sealed.rows, where=sealed.where, run_id=run_id)
