@@ -60,19 +60,21 @@ class Folder:
         return Folder(fd, path)
 
     @staticmethod
-    def make(path: str) -> Folder:
-        """The folder at ``path``, created with mode 0700, and durable in its parent, when missing."""
+    def make(path: str, *, lasting: bool = True) -> Folder:
+        """The folder at ``path``, created with mode 0700 when missing, and durable in its parent.
+
+        An empty one may be what a killed process has made: its parent is flushed before the first file goes in, unless
+        nothing ``lasting`` does.
+        """
         if found := Folder.open(path):
+            if lasting and found.is_empty():
+                _flush_parent(path)
             return found
         try:
             os.mkdir(path, 0o700)
             if os.stat(path).st_mode & 0o777 != 0o700:
                 os.chmod(path, 0o700)  # an odd umask took even that away
-            parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                flush(parent)
-            finally:
-                os.close(parent)
+            _flush_parent(path)
         except FileExistsError:
             pass  # another process was faster
         except OSError as error:
@@ -101,6 +103,14 @@ class Folder:
         """Everything in it, unfinished files included, in no order."""
         try:
             return os.listdir(self.fd)
+        except OSError as error:
+            raise _unreadable(error, self.path, "the folder cannot be read") from error
+
+    def is_empty(self) -> bool:
+        """True when nothing is in it, not even an unfinished file."""
+        try:
+            with os.scandir(self.fd) as found:
+                return next(found, None) is None
         except OSError as error:
             raise _unreadable(error, self.path, "the folder cannot be read") from error
 
@@ -183,7 +193,7 @@ class Folder:
         return True
 
     def sync(self) -> None:
-        """Make what was renamed and removed here durable."""
+        """Make what was renamed and removed here durable, by whomever: also a process that was killed in between."""
         try:
             flush(self.fd)
         except OSError as error:
@@ -218,6 +228,18 @@ def flush(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     else:
         os.fsync(fd)
+
+
+def _flush_parent(path: str) -> None:
+    """Make what stands at ``path`` durable in its folder."""
+    try:
+        parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            flush(parent)
+        finally:
+            os.close(parent)
+    except OSError as error:
+        raise write_error(error, path) from error
 
 
 def check_owner(found: os.stat_result, path: str) -> None:

@@ -99,7 +99,12 @@ class FileLease:
         self._is_open = True
 
     def _adopt(self, ref: Ref) -> None:
-        """Roll forward what lies beyond the ref, sweep what a killed writer left, and be ready to go on."""
+        """Roll forward what lies beyond the ref, sweep what a killed writer left, and be ready to go on.
+
+        A writer may have been killed between a rename and its flush. Nobody acts on what a power cut could undo: what
+        is found is made durable first.
+        """
+        known(self._runs).sync()
         if dropped := ref.drop:
             release(self._root, dropped)
         with self._root.open_folder("data", ref.key) as data:
@@ -107,6 +112,7 @@ class FileLease:
             fresh = ref.bring_up(chunks)
         data = self._data = self._root.make_folder("data", ref.key)
         data.sweep()
+        data.sync()
         if (fresh.tail, fresh.status) != (ref.tail, ref.status):
             fresh.fields.pop("drop", None)
             fresh.write(known(self._runs), by=data)

@@ -35,6 +35,8 @@ class FileResultStore:
             if stored is None:
                 place = {"id": reference.run_id, "step": reference.step, "position": reference.position}
                 folder.write(_file(reference), codec.encode({"kind": "result", **place, "output": output}))
+            else:
+                folder.sync()  # who put it may have been killed before that
             return stored in (None, output)
 
     async def get(self, reference: ResultRef) -> str | None:

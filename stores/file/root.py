@@ -20,6 +20,8 @@ STORE = "store.json"
 IGNORE = ".gitignore"
 FOLDERS = frozenset({"runs", "data", "sessions", "results", "locks", "cancel", "quarantine"})
 """The store's own. One of these names may be anybody's; a store that anything was written to has two."""
+PASSING = frozenset({"locks", "cancel"})
+"""Those whose files tell of living processes, and mean nothing after a power cut."""
 
 
 class Root:
@@ -82,9 +84,10 @@ class Root:
             return
         if not self._create:
             raise StoreError("there is no store", where=self.path, hint="make one with: lovia init, or lovia run")
-        for path in (*reversed(Path(self.path).parents), Path(self.path)):
+        for path in reversed(Path(self.path).parents):
             if not path.exists():
                 Folder.make(str(path)).close()
+        Folder.make(os.path.realpath(self.path)).close()
         with self._open() as folder:
             try:
                 os.fchmod(folder.fd, 0o700)
@@ -116,8 +119,7 @@ class Root:
         """A folder of the store for writing, made with all above it when missing. The caller closes it."""
         self.ensure()
         path = self.part(*parts)
-        if found := Folder.open(path):
-            return found
-        for depth in range(1, len(parts)):
-            Folder.make(self.part(*parts[:depth])).close()
-        return Folder.make(path)
+        if not os.path.lexists(path):
+            for depth in range(1, len(parts)):
+                Folder.make(self.part(*parts[:depth])).close()
+        return Folder.make(path, lasting=parts[0] not in PASSING)

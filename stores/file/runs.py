@@ -210,6 +210,8 @@ class FileCheckpointer:
         try:
             ref = read_ref_of(self._root, marker["id"])
             if ref is None or ref.key != marker["key"]:
+                with self._root.make_folder("runs") as runs:
+                    runs.sync()  # what the ref says now is what it says after a power cut
                 release(self._root, marker["key"])
             if ref is None or ref.is_deleted or ref.session_id != session_id:
                 markers.unlink(f"{name_of(marker['id'])}.json")

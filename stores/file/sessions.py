@@ -53,11 +53,16 @@ _PAUSE = 0.02
 
 @asynccontextmanager
 async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
-    """The session's lock, waited for up to 30 s."""
+    """The session's lock, waited for up to 30 s. What a killed holder has left in the session is durable then."""
 
     def take() -> bool:
         with root.make_folder(*SESSIONS):
-            return lock.try_take()
+            if not lock.try_take():
+                return False
+        with root.open_folder(*session_folder(session_id)) as folder:
+            if folder:
+                folder.sync()
+        return True
 
     lock = lock_of(root.part(*SESSIONS), name_of(session_id))
     deadline = time.monotonic() + SESSION_PATIENCE

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 AGENT = "agent/agent.yaml"
 STORES = {"file": ".lovia", "sqlite": "sqlite:.lovia/store.db"}
@@ -23,7 +26,8 @@ class Scenario:
     ``recover`` are the commands any one of which must bring the run to its end. ``runs`` are the ids of the
     session's segments then; None: the ids are generated, and every run that was begun has its segment.
     ``steered`` is a text that the transcript of r1 must hold once. ``finish`` is how the last run ends. ``begun`` is
-    how often the run is begun from its start. ``check`` names what is compared, a function of verify.CHECKS.
+    how often the run is begun from its start, ``killed`` how often it kills itself on the way. ``check`` names what is
+    compared, a function of verify.CHECKS.
     """
 
     name: str
@@ -34,10 +38,12 @@ class Scenario:
     steered: str | None = None
     finish: str = "stop"
     begun: int = 1
+    killed: int = 0
     check: str = "run"
 
 
 _FRESH = f"lovia run {AGENT} go --session s --run-id r1 -o ndjson"
+_TWICE = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).with_name('twice.py')))} runs {_FRESH}"
 _RESUME = f"lovia resume r1 --agent {AGENT} -o ndjson"
 _KEYLESS = f"lovia run {AGENT} go --session s"
 _QUEUE = f"lovia run {AGENT} 'and then?' --session s -o ndjson"
@@ -59,6 +65,7 @@ SCENARIOS = {
     scenario.name: scenario
     for scenario in (
         Scenario("fresh", _FRESH, (_FRESH, _RESUME)),
+        Scenario("twice", _TWICE, (_FRESH, _RESUME), killed=1),
         Scenario("again", _FRESH.replace("r1", "r2"), (_FRESH.replace("r1", "r2"),), (EARLIER,), runs=("r0", "r2")),
         Scenario("keyless", _KEYLESS, (_KEYLESS,), runs=None),
         Scenario("resume", _RESUME, (_RESUME, _FRESH), UNFINISHED, runs=("r0", "r1")),

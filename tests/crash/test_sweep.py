@@ -33,6 +33,7 @@ def test_r1_killed_at_every_operation_of_a_run() -> None:
         ("again", "torn,short,enospc,eio-sticky", 2),
         ("finalize", "nested", 2),
         ("resume", "powerloss-posix,powerloss-ext4", 6),
+        ("twice", "powerloss-posix", 20),
     ],
 )
 def test_r1_a_sample_of_other_crashes(scenarios: str, modes: str, sample: int) -> None:

@@ -120,14 +120,14 @@ def recover(scenario: Scenario, before: Seen) -> None:
     if "lovia resume" in command and "r1" not in before.runs:
         code, text = shell(command)
         assert code == 5, f"resume of a run without a checkpoint exits {code}: {text}"
-        command = scenario.run
+        command = scenario.recover[0]
     code, text = shell(command)
     assert code == 0, f"recovery exits {code}: {text}"
 
 
 def check_once(scenario: Scenario, before: Seen, after: Seen) -> None:
     """Nothing recorded was done again, and nothing was done more often than it was begun."""
-    most = scenario.begun + CRASHES
+    most = scenario.begun + scenario.killed + CRASHES
     for key in before.results:
         assert after.executions[key] == before.executions[key], f"{key} has its result and ran again"
     for key, count in after.executions.items():

@@ -1,6 +1,7 @@
 """The states that a crash leaves between two writes: each is resumable, and told apart from damage."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from stores.errors import StoreError
-from stores.file import FileStore
-from tests.store_file.kit import chunk, files, first, go_on, later, only, read, rewrite, write_run
+from stores.file import FileResultStore, FileStore
+from stores.references import ResultRef
+from tests.store_file.kit import chunk, files, first, go_on, later, make, only, read, rewrite, say, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -254,6 +256,65 @@ async def test_a_store_that_was_half_made_is_made(half_made: Path) -> None:
     assert await store.checkpointer.runs() == []
     await write_run(store.checkpointer)
     assert read(path / "store.json")["kind"] == "store"
+
+
+@pytest.fixture
+def flushed(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders of the store that were flushed, in order; the store's own is ``.``."""
+    flush, names = os.fsync, []
+
+    def fsync(fd: int) -> None:
+        target = Path(f"/proc/self/fd/{fd}").readlink()
+        if target.is_dir() and target.is_relative_to(path):
+            names.append(str(target.relative_to(path)))
+        flush(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return names
+
+
+async def test_r1_what_a_killed_writer_left_of_a_run_is_flushed_before_it_goes_on(
+    path: Path, flushed: list[str]
+) -> None:
+    """It may have renamed a file and not flushed its folder: a power cut could take that away again."""
+    await write_run(FileStore(path).checkpointer, "r", 3)
+    async with FileStore(path).checkpointer.lease("r") as lease:
+        flushed.clear()
+        await lease.load()
+        assert flushed == ["runs", f"data/{read(only(path, 'runs/*.json'))['key']}"]
+
+
+async def test_r7_what_a_killed_writer_left_of_a_session_is_flushed_before_anybody_acts_on_it(
+    path: Path, flushed: list[str]
+) -> None:
+    store = FileStore(path)
+    await store.session.append("s", [say("hello")], run_id="one")
+    folder = str(only(path, "sessions/*/session.json").parent.relative_to(path))
+    flushed.clear()
+    await store.session.append("s", [say("hello")], run_id="one")  # it is there already: nothing is written
+    assert flushed == [folder]
+    flushed.clear()
+    async with store.checkpointer.open_runs("s"):
+        assert flushed == [folder]
+
+
+async def test_m2_an_archived_output_that_is_there_is_flushed_before_it_counts(path: Path, flushed: list[str]) -> None:
+    results = FileResultStore(path)
+    assert await results.put(ResultRef("r", 1, 1), "the whole")
+    flushed.clear()
+    assert await results.put(ResultRef("r", 1, 1), "the whole")
+    assert flushed == [str(only(path, "results/*/*.json").parent.relative_to(path))]
+
+
+async def test_r1_an_empty_folder_is_made_durable_before_the_first_file_goes_in(path: Path, flushed: list[str]) -> None:
+    """Who made it may have been killed before that."""
+    await FileStore(path).session.append("s", [say("hello")], run_id="one")
+    for name in ("runs", "data"):
+        make(path / name)
+    flushed.clear()
+    await write_run(FileStore(path).checkpointer, "r", 1)
+    key = read(only(path, "runs/*.json"))["key"]
+    assert flushed == ["locks", "locks", ".", ".", "data", f"data/{key}", "runs"]
 
 
 async def test_a_store_without_its_own_file_is_not_taken_for_empty(path: Path) -> None:
