@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -20,6 +21,22 @@ def make_folder(folder: Path) -> None:
             continue  # another process was faster
         place.chmod(0o700)  # an odd umask took even that away
         flush_folder(place.parent)
+
+
+def flush_commits(database: Path) -> None:
+    """Have on the disk what whoever was killed may have committed and not flushed: before anybody acts on it.
+
+    With a rollback journal that is its removal from the folder, in WAL mode the log. Where either may not be opened,
+    SQLite cannot flush it either.
+    """
+    with suppress(FileNotFoundError, PermissionError):
+        log = os.open(f"{database}-wal", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fsync(log)
+        finally:
+            os.close(log)
+    with suppress(PermissionError):
+        flush_folder(database.parent)
 
 
 def flush_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ from stores.errors import RunExistsError, StoreError, StoreWriteError, UserError
 from stores.records import RunSnapshot, Save
 from stores.sqlite import saves
 from stores.sqlite.database import Database
+from stores.sqlite.folders import flush_commits
 from stores.sqlite.forking import begin_fork
 from stores.sqlite.locks import RunLock
 from stores.sqlite.logs import drop_log, new_log
@@ -57,7 +58,13 @@ class SQLiteLease:
             row = read_row(connection, self._run_id, where=self._database.where) if connection else None
             if connection is None or row is None or row.is_deleted:
                 return None
-            return saves.read_snapshot(connection, row, where=self._database.where)
+            snapshot = saves.read_snapshot(connection, row, where=self._database.where)
+        try:
+            flush_commits(self._database.path)
+        except OSError as error:
+            text, hint = f"what is there cannot be flushed: {error.strerror}", "check the disk before you go on"
+            raise StoreWriteError(text, where=self._database.where, hint=hint) from error
+        return snapshot
 
     def _save(self, save: Save) -> None:
         self._refuse_when_over()

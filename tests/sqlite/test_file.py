@@ -157,6 +157,26 @@ async def test_s8_commits_are_flushed_and_locks_waited_for_in_both_modes(tmp_pat
     assert settings(Database(tmp_path / "rollback.db", wal=True)) == in_wal
 
 
+@pytest.mark.parametrize(("wal", "expected"), [(False, ["."]), (True, ["store.db-wal", "."])])
+async def test_r1_what_a_killed_writer_committed_is_flushed_before_its_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wal: bool, expected: list[str]
+) -> None:
+    """It may have been killed before its last flush: a power cut could take the commit away again."""
+    store, flush, flushed = SQLiteCheckpointer(tmp_path / "store.db", wal=wal), os.fsync, []
+
+    def fsync(fd: int) -> None:
+        flushed.append(str(Path(f"/proc/self/fd/{fd}").readlink().relative_to(tmp_path)))
+        flush(fd)
+
+    async with store.lease("r") as lease:
+        await lease.save(saved(1, say("hello")))
+    monkeypatch.setattr(os, "fsync", fsync)
+    async with store.lease("r") as lease:
+        flushed.clear()
+        assert await lease.load()
+        assert flushed == expected
+
+
 async def test_s8_tables_of_something_else_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with raw(path) as connection:
