@@ -139,6 +139,18 @@ class RunIndex(Protocol):
 
 
 @runtime_checkable
+class OpenRunLookup(Protocol):
+    """Optional beside `RunIndex`: one session's unfinished runs, at a cost that other runs do not add to.
+
+    Ask through `stores.lookup`, which makes do without it.
+    """
+
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        """What `RunIndex.open_runs` would give, seen without the lock: nothing is waited for, tidied or created."""
+        ...
+
+
+@runtime_checkable
 class History(Protocol):
     """Optional: earlier saves of a run (H1)."""
 
@@ -225,6 +237,15 @@ class SessionIndex(Protocol):
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         """True when the run's segment is stored in the session."""
+        ...
+
+
+@runtime_checkable
+class SessionLookup(Protocol):
+    """Optional beside `SessionIndex`: one session's line, at a cost that other sessions do not add to."""
+
+    async def session_info(self, session_id: str) -> SessionInfo | None:
+        """The session's line of the listing; None when it has none there. A damaged one says so."""
         ...
 
 
@@ -327,4 +348,13 @@ class KeptHistories(Protocol):
 
         Another `Checkpointer.delete`, without ``keep_history``, removes what is left of them.
         """
+        ...
+
+
+@runtime_checkable
+class KeptHistoryLookup(Protocol):
+    """Optional beside `KeptHistories`: one of them, at a cost that other runs do not add to."""
+
+    async def kept_info(self, run_id: str) -> RunInfo | None:
+        """The run's line of `KeptHistories.kept_histories`; None when it has none there."""
         ...

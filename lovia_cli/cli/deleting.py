@@ -10,11 +10,17 @@ from stores.protocols import SessionFork
 from stores.records import RunInfo, locked_error
 
 
-async def refuse_executing(stores: Stores, session_id: str) -> None:
-    """Raise `RunLockedError` while a run of the session is being executed (M4)."""
-    for run in await stores.runs.runs():
-        if run.session_id == session_id:
-            refuse_owned(run)
+def refuse_executing(runs: Iterable[RunInfo]) -> None:
+    """Raise `RunLockedError` while one of the session's runs is being executed (M4)."""
+    for run in runs:
+        refuse_owned(run)
+
+
+def refuse_damaged(runs: Iterable[RunInfo]) -> None:
+    """Raise `StoreDamagedError` when one of the runs cannot be read."""
+    for run in runs:
+        if run.damage:
+            raise damaged_run(run.run_id, run.damage)
 
 
 def refuse_owned(run: RunInfo) -> None:
@@ -24,14 +30,16 @@ def refuse_owned(run: RunInfo) -> None:
 
 
 async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *, keep_history: bool) -> None:
-    """Delete the checkpoints of these runs, where they are this session's. None goes when one cannot be read."""
-    found = [await stores.runs.info(run_id) for run_id in run_ids]
-    for run in found:
-        if run and run.damage:
-            raise damaged_run(run.run_id, run.damage)
-    for run in found:
-        if run and run.session_id == session_id:
-            await stores.runs.delete(run.run_id, keep_history=keep_history)
+    """Delete the checkpoints of these runs, where they are this session's.
+
+    None goes when one cannot be read, or is being replayed.
+    """
+    found = [run for run_id in run_ids if (run := await stores.runs.info(run_id))]
+    refuse_damaged(found)
+    own = [run for run in found if run.session_id == session_id]
+    refuse_executing(own)
+    for run in own:
+        await stores.runs.delete(run.run_id, keep_history=keep_history)
 
 
 async def drop_session_of_fork(stores: Stores, run: RunInfo) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
 from stores.ids import as_words, check_id
-from stores.protocols import KeptHistories
+from stores.lookup import kept_info, open_infos, session_info
 from stores.records import RunInfo, Segment, Status
 
 Kind = Literal["run", "session"]
@@ -68,10 +68,11 @@ async def run_meant(stores: Stores, given: str | None) -> Meant:
     by_session = await _run_of_session(stores, name) if kind != "run" else None
     if by_run and by_session and by_run.run_id != by_session.run_id:
         raise _ambiguous(name, f"its run {by_session.run_id!r} is another")
-    meant = by_run or by_session
-    if meant is None:
-        raise await not_found(stores, kind, name)
-    return meant
+    if meant := by_run or by_session:
+        return meant
+    if kind != "run" and (lost := await _lost_session(stores, name)):
+        return Meant.of(await _readable(stores, lost.unfinished[0]))
+    raise await not_found(stores, kind, name)
 
 
 async def thing_meant(stores: Stores, given: str | None) -> Thing:
@@ -85,6 +86,7 @@ async def thing_meant(stores: Stores, given: str | None) -> Thing:
         raise _ambiguous(name, "both exist")
     if run:
         return Thing(run=await _readable(stores, run))
+    session = session or (await _lost_session(stores, name) if kind != "run" else None)
     if session:
         return session
     raise await not_found(stores, kind, name)
@@ -93,10 +95,9 @@ async def thing_meant(stores: Stores, given: str | None) -> Thing:
 async def session_meant(stores: Stores, given: str | None) -> Thing:
     """The session of that name, for commands that take nothing else. None is the one with the newest save."""
     kind, name = split(given) if given is not None else ("session", await _newest_session(stores))
-    session = await session_named(stores, name) if kind != "run" else None
-    if session is None:
-        raise await not_found(stores, "session", name)
-    return session
+    if kind != "run" and (session := await session_named(stores, name) or await _lost_session(stores, name)):
+        return session
+    raise await not_found(stores, "session", name)
 
 
 async def _newest_run(stores: Stores) -> RunInfo:
@@ -126,27 +127,35 @@ def _updated(run: RunInfo) -> float:
 
 async def kept_history(stores: Stores, run_id: str) -> RunInfo | None:
     """The line of a deleted run whose history was kept."""
-    kept = await stores.runs.kept_histories() if isinstance(stores.runs, KeptHistories) else []
-    return next((run for run in kept if run.run_id == run_id), None)
+    return await kept_info(stores.runs, run_id)
 
 
 async def session_named(stores: Stores, name: str) -> Thing | None:
-    """The session ``name``; it exists as soon as a run has been started in it.
+    """The session ``name``; it exists as soon as a run has been started in it, and when it was rewound to nothing.
 
     A completed run whose segment a crash has kept from the session counts as unfinished: going on heals it (R7).
     """
+    runs = await open_infos(stores.runs, name)  # before the segments: a run that ends in between is in one of them
     segments = await stores.sessions.segments(name)
     finished = {segment.run_id for segment in segments}
-    runs = [run for run in await stores.runs.runs() if run.session_id == name and run.run_id not in finished]
-    if not segments and not runs and not await _is_listed(stores, name):
+    runs = [run for run in runs if run.run_id not in finished]
+    if not segments and not runs and await session_info(stores.sessions, name) is None:
         return None
     unfinished = sorted(runs, key=lambda run: run.status == Status.COMPLETED)
     return Thing(session_id=name, segments=segments, unfinished=unfinished)
 
 
-async def _is_listed(stores: Stores, name: str) -> bool:
-    """True for a session that was rewound to nothing: it is there, and empty."""
-    return any(session.session_id == name for session in await stores.sessions.sessions())
+async def _lost_session(stores: Stores, name: str) -> Thing | None:
+    """A session of which damage has left nothing but finished runs. Only a listing finds it: asked for last of all."""
+    if await kept_history(stores, name):
+        return None
+    runs = [run for run in await stores.runs.runs() if run.session_id == name]
+    return Thing(session_id=name, unfinished=runs) if runs else None
+
+
+async def is_session(stores: Stores, name: str) -> bool:
+    """True when there is a session ``name``. None of it is read."""
+    return await session_info(stores.sessions, name) is not None or bool(await open_infos(stores.runs, name))
 
 
 async def _run_of_session(stores: Stores, name: str) -> Meant | None:

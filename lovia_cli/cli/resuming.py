@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lovia_cli.cli.ids import session_named
+from lovia_cli.cli.ids import is_session
 from lovia_cli.errors import GuardrailTripped, InvalidOutputError, LoviaError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation
@@ -56,7 +56,7 @@ def store_option(location: StoreLocation) -> list[str]:
 
 async def _id_words(run_id: str, stores: Stores) -> str:
     """The run's id, with its prefix where a session has the same one or the id itself looks prefixed."""
-    plain = not run_id.startswith(("run:", "session:")) and await session_named(stores, run_id) is None
+    plain = not run_id.startswith(("run:", "session:")) and not await is_session(stores, run_id)
     name = run_id if plain else f"run:{run_id}"
     return f"-- {quoted(name)}" if name.startswith("-") else quoted(name)
 

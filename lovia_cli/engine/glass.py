@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from stores.entries import JSON, Entry
+from stores.lookup import open_infos
 from stores.protocols import RunLease, Session
 from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, Segment, Status, apply_head, locked_error
 
@@ -85,7 +86,7 @@ class GlassRuns:
     async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
         segments = await self._session.segments(session_id) if self._session else []
         done = {segment.run_id for segment in segments} | self._settled
-        own = [run for run in await self.runs() if run.session_id == session_id]
+        own = [run for run in await open_infos(self._runs, session_id) if run.run_id not in self.finalised]
         yield [run for run in own if run.run_id not in done or _is_unfinished(run)]
 
     async def settle(self, run_id: str) -> None:

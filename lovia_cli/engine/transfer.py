@@ -10,7 +10,8 @@ from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, Us
 from stores.entries import JSON
 from stores.exchange import RunRecord, SessionRecord, run_record
 from stores.ids import as_words, check_id
-from stores.protocols import Checkpointer, KeptHistories, RunIndex, RunLog, Session, SessionImport, SessionIndex
+from stores.lookup import kept_info
+from stores.protocols import Checkpointer, RunIndex, RunLog, Session, SessionImport, SessionIndex
 from stores.records import RunHead, RunSnapshot, Save, Status, head_to_json
 
 _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
@@ -41,7 +42,7 @@ async def import_run(
     run_id = check_id(new_id or run.run_id, "run id")
     saves = _following(run, renamed=run_id != run.run_id)
     async with checkpointer.lease(run_id) as lease:
-        if await lease.load() is not None or await _has_history(checkpointer, run_id):
+        if await lease.load() is not None or await kept_info(checkpointer, run_id):
             raise RunExistsError(
                 f"run {run_id!r} exists already", hint="take it in under another id: lovia import FILE --new-id ID"
             )
@@ -111,11 +112,6 @@ def _one_save(run: RunSnapshot) -> Save:
     return Save(
         number=1, step=run.head.steps, at=at, event="imported", entries=list(run.entries), head=deepcopy(changed)
     )
-
-
-async def _has_history(checkpointer: Checkpointer, run_id: str) -> bool:
-    kept = await checkpointer.kept_histories() if isinstance(checkpointer, KeptHistories) else []
-    return any(run.run_id == run_id for run in kept)
 
 
 async def _in_session(run_id: str, session_id: str, session: Session | None) -> bool:

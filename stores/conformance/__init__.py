@@ -15,7 +15,8 @@ how to open it:
 `SessionContract` is for sessions, `CheckpointerContract` and `LeaseContract` for runs. Optional are
 `SessionIndexContract`, `RewindContract`, `TrimContract`, `SessionForkContract`, `SessionImportContract`,
 `RunIndexContract`, `HistoryContract`, `KeptHistoriesContract`, `ForkContract`, `StepEntriesContract` and
-`RunLogContract`, and for a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
+`RunLogContract`, the lookups `SessionLookupContract`, `OpenRunLookupContract` and `KeptHistoryLookupContract`, and for
+a store that processes share `SharedSessionContract` and `SharedCheckpointerContract`.
 `ResultStoreContract` is for archives of tool outputs. Each test has the clause of the contract in its name. They need
 no test framework: an async method that raises `AssertionError` is a broken promise.
 """
@@ -26,6 +27,7 @@ from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.kept import KeptHistoriesContract
 from stores.conformance.lease import LeaseContract
+from stores.conformance.lookup import KeptHistoryLookupContract, OpenRunLookupContract, SessionLookupContract
 from stores.conformance.picking import contracts_for
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.results import ResultStoreContract
@@ -43,7 +45,9 @@ __all__ = [
     "ForkContract",
     "HistoryContract",
     "KeptHistoriesContract",
+    "KeptHistoryLookupContract",
     "LeaseContract",
+    "OpenRunLookupContract",
     "ResultStoreContract",
     "RewindContract",
     "RunIndexContract",
@@ -52,6 +56,7 @@ __all__ = [
     "SessionForkContract",
     "SessionImportContract",
     "SessionIndexContract",
+    "SessionLookupContract",
     "SharedCheckpointerContract",
     "SharedSessionContract",
     "StepEntriesContract",

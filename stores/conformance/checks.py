@@ -13,6 +13,8 @@ from stores.protocols import (
     Fork,
     History,
     KeptHistories,
+    KeptHistoryLookup,
+    OpenRunLookup,
     Rewind,
     RunIndex,
     RunLog,
@@ -20,6 +22,7 @@ from stores.protocols import (
     SessionFork,
     SessionImport,
     SessionIndex,
+    SessionLookup,
     StepEntries,
     Trim,
 )
@@ -44,6 +47,10 @@ class ListedSession(Session, SessionIndex, Protocol):
     """A session store that can list."""
 
 
+class LookedUpSession(ListedSession, SessionLookup, Protocol):
+    """A session store that can list, and look one session up."""
+
+
 class RewindingSession(Session, Rewind, Protocol):
     """A session store that can undo."""
 
@@ -56,12 +63,20 @@ class IndexedCheckpointer(Checkpointer, RunIndex, Protocol):
     """A checkpointer that can list."""
 
 
+class LookedUpCheckpointer(IndexedCheckpointer, OpenRunLookup, Protocol):
+    """A checkpointer that can list, and look a session's runs up."""
+
+
 class KeepingCheckpointer(Checkpointer, History, Protocol):
     """A checkpointer that keeps earlier saves."""
 
 
 class RememberingCheckpointer(Checkpointer, History, KeptHistories, Protocol):
     """A checkpointer that finds the histories it has kept of deleted runs."""
+
+
+class LookedUpHistories(RememberingCheckpointer, KeptHistoryLookup, Protocol):
+    """A checkpointer that finds kept histories, also one by its run's id."""
 
 
 class ForkingCheckpointer(Checkpointer, History, Fork, Protocol):

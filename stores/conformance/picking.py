@@ -12,6 +12,7 @@ from stores.conformance.history import HistoryContract
 from stores.conformance.index import RunIndexContract
 from stores.conformance.kept import KeptHistoriesContract
 from stores.conformance.lease import LeaseContract
+from stores.conformance.lookup import KeptHistoryLookupContract, OpenRunLookupContract, SessionLookupContract
 from stores.conformance.processes import SharedCheckpointerContract, SharedSessionContract
 from stores.conformance.results import ResultStoreContract
 from stores.conformance.rewind import RewindContract
@@ -26,6 +27,7 @@ from stores.conformance.trim import TrimContract
 _ALONE: list[tuple[Any, Any]] = [
     (protocols.Session, SessionContract),
     (protocols.SessionIndex, SessionIndexContract),
+    (protocols.SessionLookup, SessionLookupContract),
     (protocols.Rewind, RewindContract),
     (protocols.Trim, TrimContract),
     (protocols.SessionFork, SessionForkContract),
@@ -33,8 +35,10 @@ _ALONE: list[tuple[Any, Any]] = [
     (protocols.Checkpointer, CheckpointerContract),
     (protocols.Checkpointer, LeaseContract),
     (protocols.RunIndex, RunIndexContract),
+    (protocols.OpenRunLookup, OpenRunLookupContract),
     (protocols.History, HistoryContract),
     (protocols.KeptHistories, KeptHistoriesContract),
+    (protocols.KeptHistoryLookup, KeptHistoryLookupContract),
     (protocols.Fork, ForkContract),
     (protocols.StepEntries, StepEntriesContract),
     (protocols.RunLog, RunLogContract),

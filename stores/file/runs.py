@@ -37,7 +37,7 @@ _PAUSE = 0.02
 class FileCheckpointer:
     """A `Checkpointer`, `RunIndex`, `History`, `KeptHistories`, `RunLog`, `StepEntries` and `Fork` (R11).
 
-    All in one ``.lovia`` folder.
+    All in one ``.lovia`` folder. What it knows of one id it finds by its name.
     """
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
@@ -164,22 +164,30 @@ class FileCheckpointer:
     @asynccontextmanager
     async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
         async with session_lock(self._root, check_id(session_id, "session id")):
-            yield await self._call(self._open_runs, session_id)
+            yield await self._call(self._open_runs, session_id, is_locked=True)
 
-    def _open_runs(self, session_id: str) -> list[RunInfo]:
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        return await self._call(self._open_runs, check_id(session_id, "session id"), is_locked=False)
+
+    def _open_runs(self, session_id: str, *, is_locked: bool) -> list[RunInfo]:
+        """What the session's markers lead to. Whoever has its lock tidies them up as well."""
         infos: list[RunInfo] = []
         with self._root.open_folder(*marker_folder(session_id)) as markers:
             if markers is None:
                 return infos
-            markers.sweep()
+            if is_locked:
+                markers.sweep()
             for name in markers.records():
-                info = self._opened(markers, name, session_id)
+                info = self._opened(markers, name, session_id, tidies=is_locked)
                 if info:
                     infos.append(info)
         return _newest_first(infos)
 
-    def _opened(self, markers: Folder, name: str, session_id: str) -> RunInfo | None:
-        """What the marker of that name leads to; a marker that leads nowhere goes."""
+    def _opened(self, markers: Folder, name: str, session_id: str, *, tidies: bool) -> RunInfo | None:
+        """What the marker of that name leads to; one that leads nowhere goes, where it is ours to tidy.
+
+        The ref is read before the marker: a run that is deleted meanwhile has lost its marker first, and is not lost.
+        """
         with self._root.open_folder("runs") as runs:
             found = self._peek(runs, name) if runs else None
         if isinstance(found, RunInfo):
@@ -191,7 +199,7 @@ class FileCheckpointer:
         if marker and found is None and self._is_lost(marker):
             lost = lost_ref(self._root, marker["id"], marker["key"])
             return RunInfo(run_id=marker["id"], status="", session_id=session_id, damage=damage_text(lost))
-        if marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
+        if tidies and marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
             self._tidy(markers, marker, session_id)
         return self._info(name, found, True) if found and found.session_id == session_id else None
 
@@ -264,14 +272,16 @@ class FileCheckpointer:
 
     def _kept(self) -> list[RunInfo]:
         """A ref that cannot be read is none of them: it stands among the runs, with its damage."""
-        found: list[RunInfo] = []
         with self._root.open_folder("runs") as runs:
-            for name in runs.records() if runs else ():
-                with suppress(StoreError):
-                    ref = read_ref(runs, name)
-                    if ref and ref.is_deleted and ref.fields.get("keep"):
-                        found.append(ref.info(DELETED, None))
-        return _newest_first(found)
+            found = [_kept_line(runs, name) for name in runs.records()] if runs else []
+        return _newest_first([info for info in found if info])
+
+    async def kept_info(self, run_id: str) -> RunInfo | None:
+        return await self._call(self._kept_info, check_id(run_id, "run id"))
+
+    def _kept_info(self, run_id: str) -> RunInfo | None:
+        with self._root.open_folder("runs") as runs:
+            return _kept_line(runs, name_of(run_id))
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         check_id(run_id, "run id")
@@ -280,3 +290,12 @@ class FileCheckpointer:
 
 def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
     return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+
+
+def _kept_line(runs: Folder | None, name: str) -> RunInfo | None:
+    """The line of the run in the ref of that name, when it is gone all but its history."""
+    with suppress(StoreError):
+        ref = read_ref(runs, name)
+        if ref and ref.is_deleted and ref.fields.get("keep"):
+            return ref.info(DELETED, None)
+    return None

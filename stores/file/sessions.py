@@ -10,7 +10,7 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
+from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, StoreWriteError
 from stores.file.disk import Folder
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import name_of, readable_id
@@ -228,6 +228,18 @@ class FileSession:
             found = [self._info(sessions, name) for name in sessions.names()]
         infos = [info for info in found if info]
         return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+
+    async def session_info(self, session_id: str) -> SessionInfo | None:
+        return await self._call(self._look, check_id(session_id, "session id"))
+
+    def _look(self, session_id: str) -> SessionInfo | None:
+        with self._root.open_folder("sessions") as sessions:
+            info = self._info(sessions, name_of(session_id)) if sessions else None
+        if info and info.session_id != session_id:
+            where = self._root.part(*session_folder(session_id), SESSION)
+            other = StoreDamagedError(f"the file is not of session {session_id!r}", where=where)
+            info.session_id, info.damage = session_id, info.damage or damage_text(other)
+        return info
 
     def _info(self, sessions: Folder, name: str) -> SessionInfo | None:
         """The session's line; None for a folder that holds no session (yet)."""

@@ -111,9 +111,13 @@ class InMemoryCheckpointer:
                 f"session {session_id!r} stayed locked for {self._busy_timeout:g} s", hint="try again later"
             ) from error
         try:
-            yield [info for info in await self.runs() if self._is_open(info, session_id)]
+            yield await self.open_infos(session_id)
         finally:
             lock.release()
+
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        check_id(session_id, "session id")
+        return [info for info in await self.runs() if self._is_open(info, session_id)]
 
     async def settle(self, run_id: str) -> None:
         if run := self._runs.get(check_id(run_id, "run id")):
@@ -166,10 +170,11 @@ class InMemoryCheckpointer:
         return lease
 
     async def kept_histories(self) -> list[RunInfo]:
-        gone = [(run_id, _head(run.saves)) for run_id, run in reversed(self._runs.items()) if run.deleted]
-        for _, head in gone:
-            head.status = "deleted"
-        return [_info(run_id, head, None) for run_id, head in gone]
+        return [_kept_line(run_id, run) for run_id, run in reversed(self._runs.items()) if run.deleted]
+
+    async def kept_info(self, run_id: str) -> RunInfo | None:
+        run = self._runs.get(check_id(run_id, "run id"))
+        return _kept_line(run_id, run) if run and run.deleted else None
 
     def _log(self, run_id: str) -> list[Save]:
         run = self._runs.get(check_id(run_id, "run id"))
@@ -264,6 +269,13 @@ def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:
         open_approvals=[approval["id"] for approval in head.approvals if approval.get("state", "pending") == "pending"],
         owner=owner,
     )
+
+
+def _kept_line(run_id: str, run: _Run) -> RunInfo:
+    """The line of a run that is gone all but its history."""
+    head = _head(run.saves)
+    head.status = "deleted"
+    return _info(run_id, head, None)
 
 
 def _rows(saves: list[Save]) -> Iterator[SaveInfo]:

@@ -88,15 +88,11 @@ class InMemorySession:
         self._sessions.pop(check_id(session_id, "session id"), None)
 
     async def sessions(self) -> list[SessionInfo]:
-        return [
-            SessionInfo(
-                session_id=session_id,
-                segments=len(conversation.segments),
-                entries=sum(len(segment.entries) for segment in conversation.segments.values()),
-                updated_at=conversation.updated_at,
-            )
-            for session_id, conversation in reversed(self._sessions.items())
-        ]
+        return [_line(session_id, conversation) for session_id, conversation in reversed(self._sessions.items())]
+
+    async def session_info(self, session_id: str) -> SessionInfo | None:
+        conversation = self._sessions.get(check_id(session_id, "session id"))
+        return _line(session_id, conversation) if conversation else None
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         return run_id in self._conversation(session_id).segments
@@ -161,6 +157,16 @@ class InMemorySession:
     def _conversation(self, session_id: str) -> _Conversation:
         """The session's record; an unknown session gives an empty one that is not kept."""
         return self._sessions.get(check_id(session_id, "session id")) or _Conversation()
+
+
+def _line(session_id: str, conversation: _Conversation) -> SessionInfo:
+    """The session's line of the listing."""
+    return SessionInfo(
+        session_id=session_id,
+        segments=len(conversation.segments),
+        entries=sum(len(segment.entries) for segment in conversation.segments.values()),
+        updated_at=conversation.updated_at,
+    )
 
 
 def _stored_entries(run_id: str, entries: list[Entry]) -> list[Entry]:

@@ -147,6 +147,9 @@ class SQLiteCheckpointer:
         finally:
             await self._call(lock.release)
 
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        return await self._call(self._list, session_id=check_id(session_id, "session id"))
+
     async def _wait_for(self, lock: SessionLock, session_id: str) -> None:
         """Take the session's lock, which is no transaction: others go on reading and writing meanwhile."""
         patience = self._database.busy_timeout
@@ -187,9 +190,15 @@ class SQLiteCheckpointer:
     async def kept_histories(self) -> list[RunInfo]:
         return await self._call(self._kept)
 
-    def _kept(self) -> list[RunInfo]:
+    async def kept_info(self, run_id: str) -> RunInfo | None:
+        infos = await self._call(self._kept, check_id(run_id, "run id"))
+        return infos[0] if infos else None
+
+    def _kept(self, run_id: str | None = None) -> list[RunInfo]:
         with self._database.reading(RUNS) as connection:
-            rows = read_lines(connection, where=self._database.where, deleted=True) if connection else []
+            if connection is None:
+                return []
+            rows = read_lines(connection, where=self._database.where, run_id=run_id, deleted=True)
         return _newest_first([row.info(DELETED, None) if isinstance(row, RunRow) else row for row in rows])
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:

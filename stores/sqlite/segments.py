@@ -79,11 +79,12 @@ def read_session(connection: Connection, session_id: str, *, where: str) -> Sess
     return _row(found[0], where=where) if found else None
 
 
-def list_sessions(connection: Connection, *, where: str) -> list[SessionInfo]:
-    """Every session's line; a damaged one's says so."""
+def list_sessions(connection: Connection, session_id: str | None = None, *, where: str) -> list[SessionInfo]:
+    """Every session's line, or that of one; a damaged one's says so."""
     infos = []
     query = "SELECT session_id, segments, entries, updated_at, sum FROM lovia_sessions"
-    for found in fetch(connection, query):
+    one = () if session_id is None else (session_id,)
+    for found in fetch(connection, f"{query} WHERE session_id = ?" if one else query, one):
         try:
             row = _row(found, where=where)
             info = SessionInfo(

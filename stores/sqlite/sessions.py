@@ -165,9 +165,13 @@ class SQLiteSession:
     async def sessions(self) -> list[SessionInfo]:
         return await self._call(self._list)
 
-    def _list(self) -> list[SessionInfo]:
+    async def session_info(self, session_id: str) -> SessionInfo | None:
+        infos = await self._call(self._list, check_id(session_id, "session id"))
+        return infos[0] if infos else None
+
+    def _list(self, session_id: str | None = None) -> list[SessionInfo]:
         with self._database.reading(SESSIONS) as connection:
-            infos = list_sessions(connection, where=self._database.where) if connection else []
+            infos = list_sessions(connection, session_id, where=self._database.where) if connection else []
         return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,14 @@ class Lovia:
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    def traced(self, *argv: str) -> tuple[Ran, list[str]]:
+        """Run it to its end, and give what was opened and called meanwhile, a line each (see `warm`)."""
+        with tempfile.TemporaryDirectory(prefix="lovia-trace-") as folder:
+            trace = Path(folder, "trace")
+            words = [str(SCRIPT), *argv]
+            done = self._server().run(words, cwd=self.folder, env=self.env, stdin=None, timeout=60, trace=trace)
+            return Ran(done.returncode, done.stdout, done.stderr), trace.read_text().splitlines()
 
     def _server(self) -> warm.Server:
         if not _warm:

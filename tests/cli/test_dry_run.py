@@ -150,10 +150,16 @@ def test_z7_drift_is_said_or_refused(lovia: Lovia) -> None:
 
 
 def test_r7_a_segment_that_a_crash_lost_counts_as_the_history_it_will_be(lovia: Lovia) -> None:
-    """The next run would first put it back; the dry run sees through to that."""
-    finished(lovia)
-    for path in (lovia.folder / ".lovia" / "sessions").rglob("*"):
+    """The next run would first put it back, by its marker, which is left; the dry run sees through to that."""
+    lovia.agent([call("keep"), {"text": "ok"}], tools="tools:\n" + shell_tool("keep", "cp .lovia/sessions/*/open/* m"))
+    lovia("run", "agent.yaml", "go", "--run-id", "r1", "-s", "u1")
+    sessions = lovia.folder / ".lovia" / "sessions"
+    for path in sessions.rglob("*"):
         if path.is_file():
             path.unlink()
+    [opened] = sessions.glob("*/open")
+    marker = (lovia.folder / "m").read_bytes()
+    [ref] = (lovia.folder / ".lovia" / "runs").iterdir()
+    (opened / ref.name).write_bytes(marker)
     data = lovia(*RUN, "-s", "u1", "--dry-run", "--json").json
     assert (data["case"], data["history"]) == ("start", 1)

@@ -3,7 +3,8 @@
     python -m tests.cli.warm SOCKET     serves until the other end of its stdin is closed
 
 A request is one connection: JSON with ``argv``, ``cwd``, ``env`` and the files for the three streams, answered by
-the exit code. What runs is `lovia_cli.__main__.main`, as in the script.
+the exit code. What runs is `lovia_cli.__main__.main`, as in the script. Where it names a file under ``trace``, that
+gets a line for each file or folder that is opened, and for each call of a function of a store.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +49,14 @@ class Server:
         return {key: value for key, value in env.items() if key.startswith(AT_START)} == self._env
 
     def run(
-        self, argv: Sequence[str], *, cwd: Path, env: dict[str, str], stdin: bytes | None, timeout: float
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: dict[str, str],
+        stdin: bytes | None,
+        timeout: float,
+        trace: Path | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         """The command's exit code and what it printed. Raises `subprocess.TimeoutExpired`."""
         with tempfile.TemporaryDirectory(prefix="lovia-warm-") as folder:
@@ -57,6 +67,7 @@ class Server:
                 given.write_bytes(stdin)
             streams = [str(path) for path in (given, *printed)]
             request = {"argv": argv, "cwd": str(cwd), "env": env, "streams": streams}
+            request["trace"] = str(trace) if trace else None
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(timeout)
                 connection.connect(self._path)
@@ -115,7 +126,26 @@ def _become(request: dict[str, Any]) -> NoReturn:
     sys.argv = request["argv"]
     from lovia_cli.__main__ import main
 
+    if request["trace"]:
+        _trace(os.open(request["trace"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     main()
+
+
+def _trace(log: int) -> None:
+    """Write down in ``log`` what is opened and called from now on, in all threads."""
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event in ("open", "os.listdir", "os.scandir"):
+            os.write(log, f"{event} {args[0]}\n".encode())
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and f"{ROOT}/stores/" in code.co_filename:
+            os.write(log, f"call {code.co_filename.removeprefix(str(ROOT))} {code.co_qualname}\n".encode())
+
+    sys.addaudithook(hook)
+    threading.setprofile(profile)
+    sys.setprofile(profile)
 
 
 def _preload() -> None:

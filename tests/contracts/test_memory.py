@@ -9,7 +9,9 @@ from stores.conformance import (
     ForkContract,
     HistoryContract,
     KeptHistoriesContract,
+    KeptHistoryLookupContract,
     LeaseContract,
+    OpenRunLookupContract,
     ResultStoreContract,
     RewindContract,
     RunIndexContract,
@@ -18,6 +20,7 @@ from stores.conformance import (
     SessionForkContract,
     SessionImportContract,
     SessionIndexContract,
+    SessionLookupContract,
     StepEntriesContract,
     TrimContract,
 )
@@ -27,7 +30,13 @@ from stores.memory import InMemoryCheckpointer, InMemoryResultStore, InMemorySes
 
 @pytest.mark.anyio
 class TestInMemorySession(
-    SessionContract, SessionIndexContract, RewindContract, TrimContract, SessionForkContract, SessionImportContract
+    SessionContract,
+    SessionIndexContract,
+    SessionLookupContract,
+    RewindContract,
+    TrimContract,
+    SessionForkContract,
+    SessionImportContract,
 ):
     @pytest.fixture(autouse=True)
     def _store(self) -> None:
@@ -42,8 +51,10 @@ class TestInMemoryCheckpointer(
     CheckpointerContract,
     LeaseContract,
     RunIndexContract,
+    OpenRunLookupContract,
     HistoryContract,
     KeptHistoriesContract,
+    KeptHistoryLookupContract,
     ForkContract,
     StepEntriesContract,
     RunLogContract,

@@ -11,7 +11,9 @@ from stores.conformance import (
     ForkContract,
     HistoryContract,
     KeptHistoriesContract,
+    KeptHistoryLookupContract,
     LeaseContract,
+    OpenRunLookupContract,
     ResultStoreContract,
     RewindContract,
     RunIndexContract,
@@ -20,6 +22,7 @@ from stores.conformance import (
     SessionForkContract,
     SessionImportContract,
     SessionIndexContract,
+    SessionLookupContract,
     SharedCheckpointerContract,
     SharedSessionContract,
     TrimContract,
@@ -29,7 +32,7 @@ from stores.conformance.samples import say
 from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
 
 
-class SessionSuite(SessionContract, SessionIndexContract):
+class SessionSuite(SessionContract, SessionIndexContract, SessionLookupContract):
     wal = False
 
     @pytest.fixture(autouse=True)
@@ -47,8 +50,10 @@ class CheckpointerSuite(
     CheckpointerContract,
     LeaseContract,
     RunIndexContract,
+    OpenRunLookupContract,
     HistoryContract,
     KeptHistoriesContract,
+    KeptHistoryLookupContract,
 ):
     wal = False
 

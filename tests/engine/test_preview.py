@@ -6,6 +6,7 @@ from lovia_cli.agent import Agent
 from lovia_cli.engine.runner import CheckpointOptions, Runner
 from lovia_cli.errors import RunLockedError, UserError
 from lovia_cli.models.scripted import ScriptedModel
+from stores.errors import StoreWriteError
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from tests.engine.kit import FakeTool, calls
 
@@ -40,12 +41,18 @@ async def test_r11_a_run_that_is_executed_is_refused() -> None:
 
 
 async def test_r7_what_would_be_healed_first_counts_as_history_and_is_not_written() -> None:
-    runs, lost, session = InMemoryCheckpointer(), InMemorySession(), InMemorySession()
+    class Full(InMemorySession):
+        async def append(self, *args, **named):
+            raise StoreWriteError("no space left")
+
+    runs, session = InMemoryCheckpointer(), InMemorySession()
     options = {"session_id": "u1", "checkpoint": CheckpointOptions(runs)}
-    await Runner.run(agent("hi"), "go", session=lost, **options)
+    await Runner.outcome(agent("hi"), "go", session=Full(), **options)
     found = await Runner.preview(agent("hi"), "more", session=session, **options)
     assert (found.case, found.history) == ("start", 1)
     assert await session.segments("u1") == []
+    await Runner.run(agent("hi"), "more", session=session, **options)
+    assert len(await session.segments("u1")) == 2
 
 
 async def test_a_store_that_lists_no_runs_cannot_be_previewed() -> None:

@@ -71,7 +71,7 @@ async def _rewind(call: Call, name: str | None, wish: _Wish, *, keep_history: bo
     stores = open_stores(call.settings.store)
     session = await session_meant(stores, name)
     call.session_id = session.session_id
-    await refuse_executing(stores, session.session_id)
+    refuse_executing(session.unfinished)
     plan, keep = wish.plan(session.segments)
     if plan.runs and not dry_run:
         question = f"{_what(session, plan, 'Remove')}?"
@@ -85,8 +85,8 @@ async def _carry_out(stores: Stores, session: Thing, plan: RewindPlan, keep: int
     """Checkpoints first: cut off in between, the session is as it was, and the same command goes on."""
     if not isinstance(stores.sessions, Rewind):
         raise UserError("this store cannot rewind", where=str(stores.location))
-    async with stores.runs.open_runs(session.session_id):
-        await refuse_executing(stores, session.session_id)
+    async with stores.runs.open_runs(session.session_id) as unfinished:
+        refuse_executing(unfinished)
         if await stores.sessions.segments(session.session_id) != session.segments:
             raise ConflictError(f"session {session.session_id!r} has changed meanwhile", hint="try again")
         await delete_runs(stores, plan.runs, session.session_id, keep_history=keep_history)

@@ -6,7 +6,14 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
-from lovia_cli.cli.deleting import delete_runs, drop_session_of_fork, refuse_executing, refuse_owned, run_words
+from lovia_cli.cli.deleting import (
+    delete_runs,
+    drop_session_of_fork,
+    refuse_damaged,
+    refuse_executing,
+    refuse_owned,
+    run_words,
+)
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
@@ -75,15 +82,17 @@ async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: boo
 async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_history: bool, yes: bool) -> Answer:
     """Checkpoints first: a completed run whose segment went before it would bring it back."""
     name = call.session_id = session.session_id
-    await refuse_executing(stores, name)
+    refuse_executing(session.unfinished)
     unfinished = [f"run {run.run_id} ({run.status})" for run in session.unfinished if run.status != Status.COMPLETED]
     warning = f" ({len(unfinished):,} unfinished)" if unfinished else ""
     runs = [*(segment.run_id for segment in session.segments), *(run.run_id for run in session.unfinished)]
     if not agreed(call, f"Delete session {name} with {counted(len(runs), 'run')}{warning}?", yes=yes):
         return NOT_DONE
-    async with stores.runs.open_runs(name):
-        await refuse_executing(stores, name)
-        own = [run.run_id for run in await stores.runs.runs() if run.session_id == name]
+    async with stores.runs.open_runs(name) as opened:
+        refuse_damaged(opened)
+        every = [run for run in await stores.runs.runs() if run.session_id == name]  # finished ones, too
+        refuse_executing(every)
+        own = [run.run_id for run in every]
         await delete_runs(stores, own, name, keep_history=keep_history)
     await stores.sessions.clear(name)
     if stores.results and not keep_history:
