@@ -2,7 +2,7 @@
 
 A store is a `Session`, a `Checkpointer`, or both. The engine finds an ability with ``isinstance``:
 every protocol here is runtime-checkable. All methods are async; a store keeps blocking work off the
-event loop by itself, and nobody wraps it.
+event loop by itself, and nobody wraps it. The abilities to look one id up are in `stores.lookup`.
 """
 
 from __future__ import annotations
@@ -139,18 +139,6 @@ class RunIndex(Protocol):
 
 
 @runtime_checkable
-class OpenRunLookup(Protocol):
-    """Optional beside `RunIndex`: one session's unfinished runs, at a cost that other runs do not add to.
-
-    Ask through `stores.lookup`, which makes do without it.
-    """
-
-    async def open_infos(self, session_id: str) -> list[RunInfo]:
-        """What `RunIndex.open_runs` would give, seen without the lock: nothing is waited for, tidied or created."""
-        ...
-
-
-@runtime_checkable
 class History(Protocol):
     """Optional: earlier saves of a run (H1)."""
 
@@ -237,15 +225,6 @@ class SessionIndex(Protocol):
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         """True when the run's segment is stored in the session."""
-        ...
-
-
-@runtime_checkable
-class SessionLookup(Protocol):
-    """Optional beside `SessionIndex`: one session's line, at a cost that other sessions do not add to."""
-
-    async def session_info(self, session_id: str) -> SessionInfo | None:
-        """The session's line of the listing; None when it has none there. A damaged one says so."""
         ...
 
 
@@ -348,13 +327,4 @@ class KeptHistories(Protocol):
 
         Another `Checkpointer.delete`, without ``keep_history``, removes what is left of them.
         """
-        ...
-
-
-@runtime_checkable
-class KeptHistoryLookup(Protocol):
-    """Optional beside `KeptHistories`: one of them, at a cost that other runs do not add to."""
-
-    async def kept_info(self, run_id: str) -> RunInfo | None:
-        """The run's line of `KeptHistories.kept_histories`; None when it has none there."""
         ...

@@ -78,12 +78,13 @@ class Conversation:
             self._note(f"run {run.run_id} is {run.status} after step {run.steps}: {_GO_ON}")
 
     async def _standing(self) -> tuple[int, list[RunInfo]]:
-        """How many runs the session has finished, and which it has not."""
+        """How many runs the session has finished, and which it has not but can go on with."""
         stores = open_stores(self.call.settings.store)
         session = await session_named(stores, self.job.session_id or "")
         if session is None:
             return 0, []
-        return len(session.segments), [run for run in session.unfinished if run.status != Status.COMPLETED]
+        whole = [run for run in session.unfinished if run.damage is None]
+        return len(session.segments), [run for run in whole if run.status != Status.COMPLETED]
 
     def _say(self, message: str) -> int | None:
         """Carry out one message, and print what comes of it; the exit code when that ends the conversation."""

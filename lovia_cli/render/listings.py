@@ -85,9 +85,8 @@ def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
     if row["kind"] == "session":
         status = "damaged" if row["damage"] else counted(row["segments"], "run")
         return ["session", _id(row), status, "", updated, "", ""]
-    status = "damaged" if row["damage"] else _status(row)
     session = row["session_id"]
-    return ["run", _id(row), status, str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
+    return ["run", _id(row), _status(row), str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
 
 
 def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[str]:
@@ -101,14 +100,15 @@ def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[
         place = f"step {origin['step']}" if "step" in origin else "-"
         if origin and not row["depth"]:
             place += f" of {origin.get('run_id')}"
-        status = "damaged" if row["damage"] else _status(row)
         updated = when(row["updated_at"], short=columns is not None)
-        rows.append([indent + row["run_id"], status, place, str(row["steps"]), updated, row["agent"] or "-"])
+        rows.append([indent + row["run_id"], _status(row), place, str(row["steps"]), updated, row["agent"] or "-"])
     yield from table(_TREES, rows, paint, columns)
 
 
 def _status(row: dict[str, Any]) -> str:
     """The status, and why a run stopped or who executes it."""
+    if row["damage"]:
+        return "damaged"
     status = str(row["status"])
     if row["owner"]:
         return f"{status} (pid {row['owner']['pid']})"

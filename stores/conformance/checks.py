@@ -8,13 +8,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from stores.entries import JSON, Entry
+from stores.lookup import KeptHistoryLookup, OpenRunLookup, SessionLookup
 from stores.protocols import (
     Checkpointer,
     Fork,
     History,
     KeptHistories,
-    KeptHistoryLookup,
-    OpenRunLookup,
     Rewind,
     RunIndex,
     RunLog,
@@ -22,7 +21,6 @@ from stores.protocols import (
     SessionFork,
     SessionImport,
     SessionIndex,
-    SessionLookup,
     StepEntries,
     Trim,
 )

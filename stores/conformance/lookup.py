@@ -14,7 +14,7 @@ from stores.conformance.checks import (
 )
 from stores.conformance.samples import IDS, REFUSED_IDS, say
 from stores.errors import UserError
-from stores.protocols import KeptHistoryLookup, OpenRunLookup, SessionLookup
+from stores.lookup import KeptHistoryLookup, OpenRunLookup, SessionLookup
 from stores.records import RunInfo
 
 

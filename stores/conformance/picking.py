@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stores import protocols
+from stores import lookup, protocols
 from stores.conformance.checkpointer import CheckpointerContract
 from stores.conformance.checks import Contract
 from stores.conformance.fork import ForkContract
@@ -27,7 +27,7 @@ from stores.conformance.trim import TrimContract
 _ALONE: list[tuple[Any, Any]] = [
     (protocols.Session, SessionContract),
     (protocols.SessionIndex, SessionIndexContract),
-    (protocols.SessionLookup, SessionLookupContract),
+    (lookup.SessionLookup, SessionLookupContract),
     (protocols.Rewind, RewindContract),
     (protocols.Trim, TrimContract),
     (protocols.SessionFork, SessionForkContract),
@@ -35,10 +35,10 @@ _ALONE: list[tuple[Any, Any]] = [
     (protocols.Checkpointer, CheckpointerContract),
     (protocols.Checkpointer, LeaseContract),
     (protocols.RunIndex, RunIndexContract),
-    (protocols.OpenRunLookup, OpenRunLookupContract),
+    (lookup.OpenRunLookup, OpenRunLookupContract),
     (protocols.History, HistoryContract),
     (protocols.KeptHistories, KeptHistoriesContract),
-    (protocols.KeptHistoryLookup, KeptHistoryLookupContract),
+    (lookup.KeptHistoryLookup, KeptHistoryLookupContract),
     (protocols.Fork, ForkContract),
     (protocols.StepEntries, StepEntriesContract),
     (protocols.RunLog, RunLogContract),

@@ -294,3 +294,18 @@ def test_h3_rm_of_a_fork_leaves_its_session_to_the_run_that_began_in_it(tmp_path
         return found
 
     assert asyncio.run(left()) == [0, 1]
+
+
+def test_d3_a_session_tells_of_its_run_that_cannot_be_read_and_is_not_deleted_without_it(lovia: Lovia) -> None:
+    lovia.agent([call("look"), {"text": "ok"}], tools="tools:\n" + shell_tool("look", "echo seen"))
+    assert lovia("run", "agent.yaml", "go", "-s", "s", "--run-id", "r1").code == 0
+    assert lovia("run", "agent.yaml", "on", "-s", "s", "--run-id", "r2", "--max-steps", "1").code == 7
+    [ref] = (lovia.folder / ".lovia" / "runs").glob("r2.*")
+    ref.write_text("{}")
+    before = lovia.store_bytes()
+    assert f"unfinished: run {ref.stem}, damaged, 0 steps, -\n" in lovia("history", "s").out
+    assert f"unfinished, and stays: run {ref.stem} (damaged)\n" in lovia("rewind", "s", "--last-run", "--dry-run").out
+    for argv in (["resume", "s"], ["rm", "s", "-y"]):
+        ran = lovia(*argv)
+        assert (ran.code, f"run '{ref.stem}' cannot be read" in ran.err, str(ref) in ran.err) == (10, True, True), ran
+    assert lovia.store_bytes() == before

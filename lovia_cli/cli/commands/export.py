@@ -68,7 +68,8 @@ async def _record(call: Call, stores: Stores, name: str | None) -> tuple[Exporte
     if thing.run is None:
         for run in thing.unfinished:
             what = "is not in it yet" if run.status == Status.COMPLETED else f"is {run.status}, and no part of it"
-            call.note(f"run {run.run_id} of this session {what}: export it by its own id")
+            what = f"cannot be read: {run.damage}" if run.damage else f"{what}: export it by its own id"
+            call.note(f"run {run.run_id} of this session {what}")
         return SessionRecord(session_id=thing.session_id, segments=thing.segments), None
     call.run_id, call.session_id = thing.run.run_id, thing.run.session_id
     return await export_run(thing.run.run_id, checkpointer=stores.runs), thing.run.status

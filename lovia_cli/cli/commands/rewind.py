@@ -110,7 +110,7 @@ def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: boo
     if plan.runs:
         lines.append(f"what {'its' if len(plan.runs) == 1 else 'their'} tools did stays done")
     unfinished = [run for run in session.unfinished if run.status != Status.COMPLETED]
-    lines += [f"unfinished, and stays: run {run.run_id} ({run.status})" for run in unfinished]
+    lines += [f"unfinished, and stays: run {run.run_id} ({run.status or 'damaged'})" for run in unfinished]
     return Told(
         message="\n".join(lines),
         data={

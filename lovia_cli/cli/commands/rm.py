@@ -83,7 +83,8 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
     """Checkpoints first: a completed run whose segment went before it would bring it back."""
     name = call.session_id = session.session_id
     refuse_executing(session.unfinished)
-    unfinished = [f"run {run.run_id} ({run.status})" for run in session.unfinished if run.status != Status.COMPLETED]
+    beside = [run for run in session.unfinished if run.status != Status.COMPLETED]
+    unfinished = [f"run {run.run_id} ({run.status or 'damaged'})" for run in beside]
     warning = f" ({len(unfinished):,} unfinished)" if unfinished else ""
     runs = [*(segment.run_id for segment in session.segments), *(run.run_id for run in session.unfinished)]
     if not agreed(call, f"Delete session {name} with {counted(len(runs), 'run')}{warning}?", yes=yes):
