@@ -141,8 +141,7 @@ async def session_named(stores: Stores, name: str) -> Thing | None:
     runs = [run for run in runs if run.run_id not in finished]
     if not segments and not runs and await session_info(stores.sessions, name) is None:
         return None
-    unfinished = sorted(runs, key=lambda run: run.status == Status.COMPLETED)
-    return Thing(session_id=name, segments=segments, unfinished=unfinished)
+    return Thing(session_id=name, segments=segments, unfinished=_unfinished_first(runs))
 
 
 async def _lost_session(stores: Stores, name: str) -> Thing | None:
@@ -150,7 +149,11 @@ async def _lost_session(stores: Stores, name: str) -> Thing | None:
     if await kept_history(stores, name):
         return None
     runs = [run for run in await stores.runs.runs() if run.session_id == name]
-    return Thing(session_id=name, unfinished=runs) if runs else None
+    return Thing(session_id=name, unfinished=_unfinished_first(runs)) if runs else None
+
+
+def _unfinished_first(runs: list[RunInfo]) -> list[RunInfo]:
+    return sorted(runs, key=lambda run: run.status == Status.COMPLETED)
 
 
 async def is_session(stores: Stores, name: str) -> bool:
