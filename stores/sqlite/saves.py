@@ -15,7 +15,7 @@ import orjson
 from stores.errors import StoreDamagedError
 from stores.folding import fold_records, save_info
 from stores.records import RunSnapshot, SaveInfo
-from stores.sqlite.checksums import checksum
+from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.logs import pieces
 from stores.sqlite.rows import RunRow
 
@@ -108,19 +108,17 @@ def read_saves(
 
 
 def _rows(connection: Connection, row: RunRow, first: int, last: int, *, where: str) -> Iterator[Saved]:
-    """The rows as they are, read as they are asked for: a long run is never in memory twice."""
-    try:
-        for piece in pieces(connection, row.run_id, row.log, where=where):
-            found = connection.execute(
-                "SELECT number, status, entries, CAST(data AS BLOB), sets, sum FROM lovia_saves "
-                "WHERE log = ? AND number BETWEEN ? AND ? ORDER BY number",
-                (piece.log, max(first, piece.first), min(last, piece.last)),
-            )
-            for values in found:
-                yield Saved(piece.run_id, *values)
-    except connection.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", None) is not None:
-            raise
-        raise StoreDamagedError(
-            f"a save of run {row.run_id!r} is not what was written: {error}", where=where
-        ) from error
+    """The rows as they are, a few at a time: a long run is never in memory twice.
+
+    Each few are a query that is read to its end. Whoever stops in between would leave a cursor open behind him, and
+    with it, for as long as anybody keeps the error, a lock that no writer gets past.
+    """
+    query = (
+        "SELECT number, status, entries, CAST(data AS BLOB), sets, sum FROM lovia_saves"
+        f" WHERE log = ? AND number > ? AND number <= ? ORDER BY number LIMIT {_BATCH}"
+    )
+    for piece in pieces(connection, row.run_id, row.log, where=where):
+        place, end = max(first, piece.first) - 1, min(last, piece.last)
+        while place < end and (found := fetch(connection, query, (piece.log, place, end))):
+            yield from (Saved(piece.run_id, *values) for values in found)
+            place = found[-1][0]

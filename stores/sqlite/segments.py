@@ -237,7 +237,7 @@ def count_entries(connection: Connection, strand: Strand, first: int, last: int,
     lines = "(entries != '[]') + length(entries) - length(replace(entries, char(10), ''))"
     for piece, seen in pieces(connection, strand, where=where):
         query = f"SELECT n, {lines} FROM lovia_segments WHERE strand = ? AND n BETWEEN ? AND ?"
-        for n, entries in connection.execute(query, (piece.number, first, min(last, seen))):
+        for n, entries in fetch(connection, query, (piece.number, first, min(last, seen))):
             counted.setdefault(n, entries)
     return sum(counted.values())
 

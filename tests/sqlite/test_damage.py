@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.conformance.checks import exactly, write
+from stores.conformance.checks import exactly, saved, write
 from stores.conformance.samples import say
 from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
@@ -271,3 +271,31 @@ async def test_d3_whatever_byte_is_flipped_the_answer_is_right_or_an_error(tmp_p
                 wrong.append((at, bit, name, found[name]))
         shutil.rmtree(tmp_path / "store.db.locks", ignore_errors=True)
     assert wrong == []
+
+
+@pytest.mark.parametrize("ask", ["load", "snapshot", "moment", "history", "read_log", "fork", "segments", "fork_session"])
+async def test_d3_whoever_meets_damage_keeps_no_lock_on_the_file(tmp_path: Path, ask: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    runs, sessions = SQLiteCheckpointer(path), SQLiteSession(path)
+    change(path, f"UPDATE lovia_saves SET data = '{{}}' WHERE {OF_RUN['lovia_saves']}")
+    change(path, "UPDATE lovia_segments SET meta = '[]' WHERE session_id = 's' AND n = 2")
+    asked: dict[str, Callable[[], Awaitable[object]]] = {
+        "load": lambda: runs.load("r"),
+        "snapshot": lambda: runs.snapshot("r", 3),
+        "moment": lambda: runs.moment("r", save=3),
+        "history": lambda: runs.history("r"),
+        "read_log": lambda: runs.read_log("r"),
+        "fork": lambda: forked(runs, "r"),
+        "segments": lambda: sessions.segments("s"),
+        "fork_session": lambda: sessions.fork_session("s", "new", upto="r2"),
+    }
+    with pytest.raises(StoreDamagedError) as kept:  # the error, and with it the frames that it came through
+        await asked[ask]()
+    await write(SQLiteCheckpointer(path, busy_timeout=0.0), "another run", *long_run())
+    assert kept.value.where == str(path)
+
+
+async def forked(runs: SQLiteCheckpointer, source: str) -> None:
+    async with runs.lease("new") as lease:
+        await runs.fork(lease, source, saved(4, event="forked"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
+from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
 from stores.sqlite.doctor import check_results, check_run, check_session
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
@@ -117,7 +118,7 @@ def _damaged_file(database: Database, what: str) -> Problem:
 
 def _problems_of_file(database: Database) -> Iterator[Problem]:
     with database.looking() as connection:
-        lines = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")] if connection else ["ok"]
+        lines = [line for (line,) in fetch(connection, "PRAGMA integrity_check(20)")] if connection else ["ok"]
     if lines == ["ok"]:
         return
     if all(_INDEX.search(line) for line in lines):

@@ -110,7 +110,7 @@ def _missing_sessions(connection: sqlite3.Connection, where: str) -> list[str]:
 
 
 def _tables_of(source: sqlite3.Connection) -> list[str]:
-    return [name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return [name for (name,) in fetch(source, "SELECT name FROM sqlite_master WHERE type = 'table'")]
 
 
 def _open_damaged(path: Path) -> sqlite3.Connection:
@@ -129,7 +129,7 @@ def _copy_each(source: sqlite3.Connection, target: sqlite3.Connection, tables: l
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
     """Copy what can be read; True when that was all."""
-    breaks: list[sqlite3.Error] = []
+    breaks: list[str] = []
     for names, row in _rows(source, table, breaks):
         marks = ", ".join("CAST(? AS TEXT)" if isinstance(value, bytes) else "?" for value in row)
         with suppress(sqlite3.IntegrityError):  # read from both ends, or damaged so far that the table refuses it
@@ -138,7 +138,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) ->
 
 
 def _rows(
-    source: sqlite3.Connection, table: str, breaks: list[sqlite3.Error]
+    source: sqlite3.Connection, table: str, breaks: list[str]
 ) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
     """From the front to the first damaged page, and from the back to the last; ``breaks`` gets what was met there."""
     for order in ("ASC", "DESC"):
@@ -148,7 +148,7 @@ def _rows(
             yield from ((names, row) for row in found)
             return
         except sqlite3.Error as error:
-            breaks.append(error)
+            breaks.append(str(error))  # not the error, which would keep the cursor, and the file open
 
 
 def _keep_old(path: Path) -> Path:
