@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stores.records import Segment
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, read_session, segment_at
-from stores.sqlite.strands import Strand, cut_behind, strand_of, writable
+from stores.sqlite.strands import Strand, cut_behind, writable
 from stores.surgery import rewind_plan
 from stores.surgery.forking import shared_beginning
 
@@ -20,7 +20,7 @@ def rewind(connection: Connection, session_id: str, keep_entries: int, *, where:
     row = read_session(connection, session_id, where=where)
     if row is None or (keep_entries and keep_entries >= row.entries):
         return 0
-    strand = strand_of(connection, session_id)
+    strand = row.strand(connection, where=where)
     tail = _tail(connection, row, strand, keep_entries, where=where)
     if strand is None or not tail:
         return 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stores.errors import StoreDamagedError, StoreVersionError
+from stores.sqlite.checksums import checksum
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -19,7 +20,10 @@ _TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, versio
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The tables of one store. Step n, a few statements, takes them from version n to n + 1; 0 is none at all."""
+    """The tables of one store. Step n, a few statements, takes them from version n to n + 1; 0 is none at all.
+
+    The statements may call ``lovia_sum``, which is `checksum`.
+    """
 
     name: str
     steps: tuple[tuple[str, ...], ...]
@@ -54,6 +58,7 @@ def bring_up(connection: Connection, part: Part, *, where: str) -> None:
     found = version_of(connection, part, where=where)
     if found == part.version:
         return
+    connection.create_function("lovia_sum", -1, checksum, deterministic=True)
     connection.execute(_TABLE)
     for step in part.steps[found:]:
         for statement in step:

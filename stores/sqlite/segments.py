@@ -49,6 +49,15 @@ SESSIONS = Part(
             " FROM lovia_segments_1 JOIN lovia_strands USING (session_id)",
             "DROP TABLE lovia_segments_1",
         ),
+        (
+            # What cannot be right gets no checksum: it is damage, as it was.
+            "ALTER TABLE lovia_strands ADD COLUMN sum TEXT NOT NULL DEFAULT ''",
+            "UPDATE lovia_strands SET sum = lovia_sum(strand, session_id, base, upto, shared, shared_entries, state)"
+            " WHERE typeof(coalesce(base, 0)) = 'integer' AND coalesce(base, 0) < strand"
+            " AND typeof(upto) = 'integer' AND typeof(shared) = 'integer' AND typeof(shared_entries) = 'integer'"
+            " AND state IN ('own', 'prepared', 'dropped') AND (session_id IN (SELECT session_id FROM lovia_segments g"
+            " WHERE g.strand = lovia_strands.strand) OR strand NOT IN (SELECT strand FROM lovia_segments))",
+        ),
     ),
 )
 
@@ -61,6 +70,14 @@ class SessionRow:
     segments: int = 0
     entries: int = 0
     updated_at: float = 0.0
+
+    def strand(self, connection: Connection, *, where: str) -> Strand | None:
+        """Where its segments are; None when it never had one."""
+        strand = strand_of(connection, self.session_id, where=where)
+        if strand is None and self.segments:
+            what = f"the row that says where the segments of session {self.session_id!r} are is missing"
+            raise StoreDamagedError(what, where=where)
+        return strand
 
     def write(self, connection: Connection) -> None:
         values = (self.session_id, self.segments, self.entries, self.updated_at)
@@ -104,7 +121,10 @@ def _row(found: tuple[Any, ...], *, where: str) -> SessionRow:
 
 def stored_checksum(connection: Connection, session_id: str, run_id: str, *, where: str) -> str | None:
     """The checksum of the entries that the run's segment was first appended with (S3); None: it is not stored."""
-    found = find_segment(connection, strand_of(connection, session_id), run_id, where=where)
+    strand = strand_of(connection, session_id, where=where)
+    if strand is None and (row := read_session(connection, session_id, where=where)):
+        strand = row.strand(connection, where=where)
+    found = find_segment(connection, strand, run_id, where=where)
     return found[1] if found else None
 
 
@@ -180,13 +200,14 @@ def add_segment(
     total: str,
     *,
     truncated: bool = False,
+    where: str,
 ) -> None:
     """Store a segment behind the last one. ``total`` is the checksum of its entries."""
+    strand = row.strand(connection, where=where) or new_strand(connection, row.session_id)
     row.segments += 1
     row.entries += len(entries)
     row.updated_at = time.time()
     row.write(connection)
-    strand = strand_of(connection, row.session_id) or new_strand(connection, row.session_id)
     texts = (encode_entries(entries), codec.dumps(meta))
     SegmentRow(row.session_id, row.segments, run_id, *texts, total, int(truncated), strand.number).put(connection)
 
@@ -194,7 +215,7 @@ def add_segment(
 def read_segments(connection: Connection, row: SessionRow, *, where: str) -> list[Segment]:
     """All segments of the session, oldest first, each checked, and none missing."""
     rows: dict[int, SegmentRow] = {}
-    for piece, last in pieces(connection, strand_of(connection, row.session_id), where=where):
+    for piece, last in pieces(connection, row.strand(connection, where=where), where=where):
         for values in fetch(connection, f"{_SELECT} WHERE strand = ? AND n <= ?", (piece.number, last)):
             if values[1] not in rows:
                 rows[values[1]] = _checked(values, piece.session_id, where=where)
@@ -202,23 +223,19 @@ def read_segments(connection: Connection, row: SessionRow, *, where: str) -> lis
         raise StoreDamagedError(
             f"session {row.session_id!r} should have segments 1 to {row.segments}, and has {len(rows)}", where=where
         )
-    return [rows[n].segment(where=where) for n in range(1, row.segments + 1)]
+    segments = [rows[n].segment(where=where) for n in range(1, row.segments + 1)]
+    held = sum(len(segment.entries) for segment in segments)
+    if held != row.entries:
+        raise StoreDamagedError(
+            f"session {row.session_id!r} should have {row.entries} entries, and has {held}", where=where
+        )
+    return segments
 
 
 def read_segment(connection: Connection, rowid: int, *, where: str) -> SegmentRow:
     """The segment of that row id, checked."""
     (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
     return _checked(values, values[0], where=where)
-
-
-def row_ids(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
-    """The row ids of the segments that the session with that strand has, in their order."""
-    rows: dict[object, int] = {}
-    for piece, last in pieces(connection, strand, where=where):
-        query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND n <= ? ORDER BY n"
-        for n, rowid in fetch(connection, query, (piece.number, last)):
-            rows.setdefault(n, rowid)
-    return [rows[n] for n in sorted(rows, key=lambda n: (isinstance(n, str), n))]
 
 
 def segment_at(connection: Connection, strand: Strand | None, n: int, *, where: str) -> SegmentRow:

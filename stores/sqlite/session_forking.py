@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stores.errors import RunExistsError
@@ -25,7 +26,8 @@ def refuse_taken(connection: Connection, new_id: str, *, where: str) -> None:
 def prepare(connection: Connection, session_id: str, new_id: str, upto: str, *, where: str) -> None:
     """A strand for ``new_id``, which no session has yet."""
     refuse_taken(connection, new_id, where=where)
-    source, row = strand_of(connection, session_id), read_session(connection, session_id, where=where)
+    row = read_session(connection, session_id, where=where)
+    source = row.strand(connection, where=where) if row else None
     found = find_segment(connection, source, upto, where=where)
     if source is None or row is None or found is None:
         raise lost_beginning(session_id, upto)
@@ -38,27 +40,25 @@ def prepare(connection: Connection, session_id: str, new_id: str, upto: str, *, 
         entries = count_entries(connection, source, 1, shared, where=where)
     else:
         entries = row.entries - count_entries(connection, source, shared + 1, row.segments, where=where)
-    strand = new_strand(connection, new_id, base=source.number, upto=shared, shared=shared, state=PREPARED)
-    connection.execute("UPDATE lovia_strands SET shared_entries = ? WHERE strand = ?", (entries, strand.number))
+    begins = {"base": source.number, "upto": shared, "shared": shared, "shared_entries": entries}
+    new_strand(connection, new_id, **begins, state=PREPARED)
 
 
 def confirm(connection: Connection, new_id: str, *, where: str) -> None:
     """The session is there from now on, when it was prepared."""
-    strand = strand_of(connection, new_id, PREPARED)
+    strand = strand_of(connection, new_id, PREPARED, where=where)
     if strand is None or read_session(connection, new_id, where=where):
         return
-    query = "SELECT shared_entries FROM lovia_strands WHERE strand = ?"
-    (entries,) = connection.execute(query, (strand.number,)).fetchone()
-    connection.execute("UPDATE lovia_strands SET state = ? WHERE strand = ?", (OWN, strand.number))
-    SessionRow(new_id, strand.shared, entries, time.time()).write(connection)
+    replace(strand, state=OWN).put(connection)
+    SessionRow(new_id, strand.shared, strand.shared_entries, time.time()).write(connection)
 
 
 def drop(connection: Connection, new_id: str, *, where: str) -> bool:
     """Remove a forked session that has no segment of its own; False when it is none."""
-    prepared, row = strand_of(connection, new_id, PREPARED), read_session(connection, new_id, where=where)
-    strand = strand_of(connection, new_id) if row else prepared
+    row = read_session(connection, new_id, where=where)
+    strand = strand_of(connection, new_id, OWN if row else PREPARED, where=where)
     if strand is None or not strand.shared or (row and row.segments > strand.shared):
         return False
     connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (new_id,))
-    release(connection, strand.number)
+    release(connection, strand)
     return True

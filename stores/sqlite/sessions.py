@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stores.entries import JSON, Entry
-from stores.errors import ConflictError, SegmentDiffersError
+from stores.errors import ConflictError, SegmentDiffersError, StoreDamagedError
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
@@ -24,7 +25,7 @@ from stores.sqlite.segments import (
     stored_checksum,
 )
 from stores.sqlite.space import give_back
-from stores.sqlite.strands import release, strand_of
+from stores.sqlite.strands import Strand, release, strand_of
 from stores.sqlite.trimming import Trim
 from stores.surgery import check_count, entries_checksum
 from stores.values import plain
@@ -77,7 +78,7 @@ class SQLiteSession:
         with self._database.writing(SESSIONS) as connection:
             if not _holds(connection, session_id, run_id, total, where=self._database.where):
                 row = read_session(connection, session_id, where=self._database.where) or SessionRow(session_id)
-                add_segment(connection, row, run_id, entries, meta, total)
+                add_segment(connection, row, run_id, entries, meta, total, where=self._database.where)
 
     async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
         for segment in segments:
@@ -85,14 +86,16 @@ class SQLiteSession:
         await self._call(self._import, check_id(session_id, "session id"), segments)
 
     def _import(self, session_id: str, segments: list[Segment]) -> None:
+        where = self._database.where
         with self._database.writing(SESSIONS) as connection:
-            if read_session(connection, session_id, where=self._database.where):
+            if read_session(connection, session_id, where=where):
                 raise ConflictError(f"session {session_id!r} exists already", hint="look at it: lovia history")
             row = SessionRow(session_id, updated_at=time.time())
             row.write(connection)
             for one in segments:
                 total = entries_checksum(one.entries)
-                add_segment(connection, row, one.run_id, one.entries, plain(one.meta), total, truncated=one.truncated)
+                meta, cut = plain(one.meta), one.truncated
+                add_segment(connection, row, one.run_id, one.entries, meta, total, truncated=cut, where=where)
 
     async def clear(self, session_id: str) -> None:
         await self._call(self._clear, check_id(session_id, "session id"))
@@ -103,9 +106,10 @@ class SQLiteSession:
             if connection is None or not connection.execute(query, (session_id,)).fetchone():
                 return
         with self._database.writing(SESSIONS) as connection:
+            strand = _strand_to_go(connection, session_id, where=self._database.where)
             connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
-            if strand := strand_of(connection, session_id):
-                release(connection, strand.number)
+            if strand:
+                release(connection, strand)
         give_back(self._database)
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:
@@ -183,6 +187,14 @@ class SQLiteSession:
             if connection is None:
                 return False
             return stored_checksum(connection, session_id, run_id, where=self._database.where) is not None
+
+
+def _strand_to_go(connection: Connection, session_id: str, *, where: str) -> Strand | None:
+    """The strand of a session that goes, whose row may be damaged. But nobody shall find its segments afterwards."""
+    row = None
+    with suppress(StoreDamagedError):
+        row = read_session(connection, session_id, where=where)
+    return row.strand(connection, where=where) if row else strand_of(connection, session_id, where=where)
 
 
 def _holds(connection: Connection, session_id: str, run_id: str, total: str, *, where: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
-from stores.sqlite.checksums import fetch
+from stores.sqlite.checksums import checksum, fetch
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -24,23 +24,59 @@ OWN, PREPARED, DROPPED = "own", "prepared", "dropped"
 class Strand:
     """Segments of ``session_id``, behind segment ``upto`` of the strand ``base``; its own hide those of the base.
 
-    The first ``shared`` of all are those of the session that this one was forked from, and not this one's to change.
+    The first ``shared`` of all are those of the session that this one was forked from, and not this one's to change;
+    ``shared_entries`` is how many entries they hold, as far as the fork is not confirmed.
     """
 
     number: int
     session_id: str
-    base: int | None
-    upto: int
-    shared: int
+    base: int | None = None
+    upto: int = 0
+    shared: int = 0
+    shared_entries: int = 0
+    state: str = OWN
+
+    @property
+    def sum(self) -> str:
+        """Over all of it."""
+        place = (self.number, self.session_id, self.base, self.upto)
+        return checksum(*place, self.shared, self.shared_entries, self.state)
+
+    def put(self, connection: Connection) -> None:
+        """Write its row, or write it again: never in two steps, since its segments go with a row that goes."""
+        names = COLUMNS.split(", ")
+        values = (self.number, self.session_id, self.base, self.upto, self.shared, self.shared_entries, self.state)
+        connection.execute(
+            f"INSERT INTO lovia_strands ({COLUMNS}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (strand)"
+            f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}",
+            (*values, self.sum),
+        )
 
 
-_SELECT = "SELECT strand, session_id, base, upto, shared FROM lovia_strands"
+COLUMNS = "strand, session_id, base, upto, shared, shared_entries, state, sum"
+_SELECT = f"SELECT {COLUMNS} FROM lovia_strands"
 
 
-def strand_of(connection: Connection, session_id: str, state: str = OWN) -> Strand | None:
-    """The session's strand; None when it has none in that state."""
-    found = fetch(connection, f"{_SELECT} WHERE session_id = ? AND state = ?", (session_id, state))
-    return Strand(*found[0]) if found else None
+def strand_of(connection: Connection, session_id: str, state: str = OWN, *, where: str | None = None) -> Strand | None:
+    """The session's strand, checked; None when it has none in that state."""
+    found = fetch(connection, f"{_SELECT} WHERE session_id = ? AND state != 'dropped'", (session_id,))
+    strands = [checked(row, where=where) for row in found]
+    return next((strand for strand in strands if strand.state == state), None)
+
+
+def strand_at(connection: Connection, number: int, *, where: str | None = None) -> Strand | None:
+    """The strand of that number, checked; None when there is none."""
+    found = fetch(connection, f"{_SELECT} WHERE strand = ?", (number,))
+    return checked(found[0], where=where) if found else None
+
+
+def checked(row: tuple[Any, ...], *, where: str | None) -> Strand:
+    """A row of `COLUMNS` as the strand that was written."""
+    strand = Strand(*row[:-1])
+    if strand.sum != row[-1]:
+        what = f"the row that says where the segments of session {strand.session_id!r} are"
+        raise StoreDamagedError(f"{what} is not what was written (strand {strand.number})", where=where)
+    return strand
 
 
 def new_strand(
@@ -50,15 +86,18 @@ def new_strand(
     base: int | None = None,
     upto: int = 0,
     shared: int = 0,
+    shared_entries: int = 0,
     state: str = OWN,
 ) -> Strand:
     """A strand for the session, in place of one that was prepared and never confirmed."""
     if prepared := strand_of(connection, session_id, PREPARED):
-        release(connection, prepared.number)
-    query = "INSERT INTO lovia_strands (session_id, base, upto, shared, state) VALUES (?, ?, ?, ?, ?)"
-    number = connection.execute(query, (session_id, base, upto, shared, state)).lastrowid
+        release(connection, prepared)
+    query = "INSERT INTO lovia_strands (session_id, state) VALUES (?, ?)"
+    number = connection.execute(query, (session_id, state)).lastrowid
     assert number is not None
-    return Strand(number, session_id, base, upto, shared)
+    strand = Strand(number, session_id, base, upto, shared, shared_entries, state)
+    strand.put(connection)
+    return strand
 
 
 def pieces(connection: Connection, strand: Strand | None, *, where: str) -> Iterator[tuple[Strand, int]]:
@@ -69,25 +108,40 @@ def pieces(connection: Connection, strand: Strand | None, *, where: str) -> Iter
         base, upto = strand.base, strand.upto
         if base is None:
             return
-        found = fetch(connection, f"{_SELECT} WHERE strand = ?", (base,))
-        if not found or not isinstance(upto, int) or not isinstance(base, int) or base >= strand.number:
+        found = strand_at(connection, base, where=where) if base < strand.number else None
+        if found is None:
             what = f"what session {strand.session_id!r} begins with is not to be found"
             raise StoreDamagedError(what, where=where)
-        strand, last = Strand(*found[0]), min(last, upto)
+        strand, last = found, min(last, upto)
 
 
-def read_by_others(connection: Connection, number: int) -> int:
-    """How many of the strand's segments others go on from."""
-    found = connection.execute("SELECT max(upto) FROM lovia_strands WHERE base = ?", (number,)).fetchone()[0]
-    return found or 0
+def readers(connection: Connection, number: int) -> list[Strand] | None:
+    """The strands that go on from that one; None when it cannot be told, since a row that may be one is damaged or
+    missing: then nothing of the strand may go."""
+    lost = (
+        "SELECT 1 FROM lovia_sessions s WHERE segments > 0 AND NOT EXISTS (SELECT 1 FROM lovia_strands t"
+        " WHERE t.session_id = s.session_id AND t.state != 'dropped' AND t.state = 'own') LIMIT 1"
+    )
+    try:
+        found = [
+            checked(row, where=None) for row in fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
+        ]
+    except StoreDamagedError:
+        return None
+    return None if fetch(connection, lost) else [strand for strand in found if strand.base == number]
 
 
 def writable(connection: Connection, strand: Strand, first: int) -> Strand:
     """The strand, or another in its place, in which the session's segments may change from number ``first`` on."""
-    frozen = read_by_others(connection, strand.number)
+    found = readers(connection, strand.number)
+    if found is None:
+        query = "SELECT max(n) FROM lovia_segments WHERE strand = ?"
+        frozen = connection.execute(query, (strand.number,)).fetchone()[0] or 0
+    else:
+        frozen = max((reader.upto for reader in found), default=0)
     if frozen < first:
         return strand
-    connection.execute("UPDATE lovia_strands SET state = ? WHERE strand = ?", (DROPPED, strand.number))
+    replace(strand, state=DROPPED).put(connection)
     fresh = new_strand(connection, strand.session_id, base=strand.number, upto=frozen, shared=strand.shared)
     query = "UPDATE lovia_segments SET strand = ? WHERE strand = ? AND n > ?"
     connection.execute(query, (fresh.number, strand.number, frozen))
@@ -97,32 +151,29 @@ def writable(connection: Connection, strand: Strand, first: int) -> Strand:
 def cut_behind(connection: Connection, strand: Strand, *, own: int, shared: int) -> None:
     """Leave the session its first ``own`` segments, of which the first ``shared`` may be those of the base."""
     connection.execute("DELETE FROM lovia_segments WHERE strand = ? AND n > ?", (strand.number, own))
-    connection.execute("UPDATE lovia_strands SET upto = min(upto, ?) WHERE strand = ?", (shared, strand.number))
+    replace(strand, upto=min(strand.upto, shared)).put(connection)
     tidy(connection, strand.base)
 
 
-def release(connection: Connection, number: int) -> None:
+def release(connection: Connection, strand: Strand) -> None:
     """No session has the strand any more: it goes, but for what others go on from."""
-    connection.execute("UPDATE lovia_strands SET state = ? WHERE strand = ?", (DROPPED, number))
-    tidy(connection, number)
+    replace(strand, state=DROPPED).put(connection)
+    tidy(connection, strand.number)
 
 
 def tidy(connection: Connection, number: int | None) -> None:
     """Remove of a strand that no session has what nobody sees of it, and of what it goes on from."""
     while number is not None:
-        found = connection.execute(
-            "SELECT base FROM lovia_strands WHERE strand = ? AND state = ?", (number, DROPPED)
-        ).fetchone()
-        if found is None:
+        strand, found = strand_at(connection, number), readers(connection, number)
+        if strand is None or strand.state != DROPPED or found is None:
             return
-        readers = connection.execute("SELECT strand, upto FROM lovia_strands WHERE base = ?", (number,)).fetchall()
-        last = max((upto for _, upto in readers), default=0)
+        last = max((reader.upto for reader in found), default=0)
         connection.execute("DELETE FROM lovia_segments WHERE strand = ? AND n > ?", (number, last))
-        if len(readers) == 1:
+        if len(found) == 1:
             hidden = "SELECT n FROM lovia_segments WHERE strand = ?"
             query = f"DELETE FROM lovia_segments WHERE strand = ? AND n IN ({hidden})"
-            connection.execute(query, (number, readers[0][0]))
-        if readers:
+            connection.execute(query, (number, found[0].number))
+        if found:
             return
         connection.execute("DELETE FROM lovia_strands WHERE strand = ?", (number,))
-        number = found[0]
+        number = strand.base

@@ -45,7 +45,7 @@ class Trim:
 
     def _first(self) -> int:
         with self.database.reading(SESSIONS) as connection:
-            strand = strand_of(connection, self.session_id) if connection else None
+            strand = strand_of(connection, self.session_id, where=self.database.where) if connection else None
         return strand.shared + 1 if strand else 1
 
     def _look(self, n: int) -> _Old | None:
@@ -62,12 +62,13 @@ class Trim:
         session = read_session(connection, self.session_id, where=self.database.where)
         if session is None or n > session.segments - self.keep_runs:
             return None
-        return segment_at(connection, strand_of(connection, self.session_id), n, where=self.database.where)
+        strand = session.strand(connection, where=self.database.where)
+        return segment_at(connection, strand, n, where=self.database.where)
 
     def _replace(self, old: _Old, cuts: list[Cut]) -> bool:
         """Write the segment again; False when it is no longer what was looked at."""
         with self.database.writing(SESSIONS) as connection:
-            strand = strand_of(connection, self.session_id)
+            strand = strand_of(connection, self.session_id, where=self.database.where)
             if strand is None or self._row(connection, old.row.n) != old.row:
                 return False
             strand = writable(connection, strand, old.row.n)

@@ -273,7 +273,9 @@ async def test_d3_whatever_byte_is_flipped_the_answer_is_right_or_an_error(tmp_p
     assert wrong == []
 
 
-@pytest.mark.parametrize("ask", ["load", "snapshot", "moment", "history", "read_log", "fork", "segments", "fork_session"])
+@pytest.mark.parametrize(
+    "ask", ["load", "snapshot", "moment", "history", "read_log", "fork", "segments", "fork_session"]
+)
 async def test_d3_whoever_meets_damage_keeps_no_lock_on_the_file(tmp_path: Path, ask: str) -> None:
     path = tmp_path / "store.db"
     await fill(path)

@@ -17,7 +17,7 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import check_results, check_run, check_session
+from stores.sqlite.doctor import check_results, check_run, check_session, check_strand, misplaced
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
@@ -102,6 +102,8 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
         of_file = list(_problems_of_file(database))
         yield from of_file
         if not of_file:
+            strands = _problems_of(database, SESSIONS, partial(_problems_of_strands, aside=aside))
+            yield from (problem for problem in strands if problem.mend)  # of a refused part the sessions tell
             yield from _problems_of(database, RUNS, partial(_problems_of_runs, aside=aside))
             yield from _problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside))
             yield from _problems_of(database, RESULTS, _problems_of_results)
@@ -159,10 +161,26 @@ def _problems_of_runs(connection: Connection, database: Database, *, aside: str)
             yield Problem(what, mend, run_id, found.outlook, found.is_lost)
 
 
+def _problems_of_strands(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
+    where = database.where
+    put_back, stray = partial(misplaced.put_back, aside=aside, where=where), False
+    for one in misplaced.misplaced(connection, where=where):
+        yield Problem(one.what, partial(_in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
+        stray = True
+    change = partial(check_strand.mend, aside=aside, where=where)
+    for found in () if stray else check_strand.examine(connection, where=where):
+        yield Problem(found.what, partial(_in_one, database, SESSIONS, change, found.number), outlook=found.outlook)
+
+
 def _problems_of_sessions(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    for session_id, segments in check_session.session_ids(connection, where=where).items():
-        found = check_session.examine(connection, session_id, segments, where=where)
+    if any(misplaced.misplaced(connection, where=where)):
+        return  # they are what others lack
+    is_hidden = any(check_strand.examine(connection, where=where))
+    for session_id in check_session.session_ids(connection):
+        if is_hidden and not check_session.is_reached(connection, session_id, where=where):
+            continue  # what is wrong with it shows when the strands are right
+        found = check_session.examine(connection, session_id, where=where)
         change = partial(check_session.mend, aside=aside, where=where)
         mend = partial(_in_one, database, SESSIONS, change, session_id) if found.can_mend else None
         for what in found.problems:

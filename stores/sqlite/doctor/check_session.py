@@ -10,24 +10,27 @@ from typing import TYPE_CHECKING
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.lost_strands import lost_strand, put_back
+from stores.sqlite.doctor.check_strand import led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import restorable
 from stores.sqlite.rows import RUNS
 from stores.sqlite.schema import bring_up, version_of
-from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session, row_ids
-from stores.sqlite.strands import new_strand, read_by_others, release, strand_of
+from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
+from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _WHY = "it was damaged"
+_EXTRA = "its session does not count it"
 
 
 @dataclass(slots=True)
 class Diagnosis:
     """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, ``made`` those that
-    checkpoints have, and ``lost`` how many neither."""
+    checkpoints have, and ``lost`` how many neither. ``extra`` are whole ones that a whole row does not count, and
+    ``led`` is a strand with which the session has what its row counts.
+    """
 
     session_id: str
     problems: list[str] = field(default_factory=list)
@@ -38,11 +41,13 @@ class Diagnosis:
     lost: int = 0
     entries: int = 0
     can_mend: bool = True
-    is_strand_lost: bool = False
+    strand: Strand | None = None
+    led: Strand | None = None
+    extra: list[int] = field(default_factory=list)
 
     @property
     def is_lost(self) -> bool:
-        return self.can_mend and bool(self.problems) and not self.whole and not self.made
+        return self.can_mend and bool(self.problems) and not self.whole and not self.made and self.led is None
 
     @property
     def outlook(self) -> str:
@@ -51,9 +56,9 @@ class Diagnosis:
             return f"nothing of session {self.session_id!r} can be kept, and its id would start over"
         if not self.problems or not self.can_mend:
             return ""
+        if self.led is not None:
+            return "the strand with which it has what its row counts can be told"
         made = f"{self._made()} can be made again from {self._runs()}" if self.made else ""
-        if self.is_strand_lost and not made and not self.lost:
-            return "it can be made again from the segments that name it"
         return made or ("the session can be kept without it" if self.lost else "its row can be made from its segments")
 
     def done(self, aside: str) -> str:
@@ -61,10 +66,12 @@ class Diagnosis:
         if self.is_lost:
             what = f"nothing of session {self.session_id!r} can be kept"
             return f"{what}: it was moved aside into {aside}, and its id would start over"
+        if self.led is not None:
+            return f"session {self.session_id!r} has again what its row counts"
         done = [f"{self._made()} was made again from {self._runs()}"] if self.made else []
         if self.lost:
             done.append(f"no checkpoint holds the same, so session {self.session_id!r} goes on without {self._lost()}")
-        if self.damaged:
+        if self.damaged or self.extra:
             done.append(f"what was there was moved aside into {aside}")
         return "; ".join(done) or f"the row of session {self.session_id!r} was made again from its segments"
 
@@ -78,74 +85,101 @@ class Diagnosis:
         return f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
 
 
-def session_ids(connection: Connection, *, where: str) -> dict[str, list[int]]:
-    """Every session there is a row of, with the row ids of its segments in their order.
-
-    Forks come last: what they share is made again where it came from.
-    """
-    names = {session_id for query in _EVERY for (session_id,) in fetch(connection, query)}
-    forks = {name for query in _FORKS for (name,) in fetch(connection, query)}
-    order = sorted(names, key=lambda name: (name in forks, name))
-    return {name: _segments_of(connection, name, where=where) for name in order}
+def session_ids(connection: Connection) -> list[str]:
+    """Every session that there is a row of, or that has a strand. Forks come last: what they share is made again where
+    it came from."""
+    names = {name for query in _EVERY for (name,) in fetch(connection, query)}
+    forks = {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL")}
+    return sorted(names, key=lambda name: (name in forks, str(name)))
 
 
-_FORKS = (
-    "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL",
-    "SELECT session_id FROM lovia_segments WHERE strand NOT IN (SELECT strand FROM lovia_strands)"
-    " GROUP BY strand, session_id HAVING min(n) > 1",
-)
-_EVERY = (
-    "SELECT session_id FROM lovia_sessions",
-    "SELECT session_id FROM lovia_strands WHERE state = 'own'",
-    "SELECT session_id FROM lovia_segments WHERE strand NOT IN (SELECT strand FROM lovia_strands)",
-)
+_EVERY = ("SELECT session_id FROM lovia_sessions", "SELECT session_id FROM lovia_strands WHERE state = 'own'")
 
 
-def _segments_of(connection: Connection, session_id: str, *, where: str) -> list[int]:
-    """The row ids of its segments; those that it wrote itself when it cannot be told what it has."""
+def is_reached(connection: Connection, session_id: str, *, where: str) -> bool:
+    """True when all that says where its segments are is whole, and there."""
     try:
-        strand = strand_of(connection, session_id) or lost_strand(connection, session_id, where=where)
-        if strand is not None:
-            return row_ids(connection, strand, where=where)
+        strand = strand_of(connection, session_id, where=where)
+        return strand is not None and bool(list(pieces(connection, strand, where=where)))
     except StoreDamagedError:
-        pass
-    query = "SELECT rowid FROM lovia_segments WHERE session_id = ? ORDER BY n"
-    return [rowid for (rowid,) in fetch(connection, query, (session_id,))]
+        return False
 
 
-def examine(connection: Connection, session_id: str, segments: list[int], *, where: str) -> Diagnosis:
+def examine(connection: Connection, session_id: str, *, where: str) -> Diagnosis:
     """Look at everything that belongs to the session."""
-    found, whole = Diagnosis(session_id), []
+    found = Diagnosis(session_id)
+    try:
+        found.row = read_session(connection, session_id, where=where)
+    except StoreDamagedError as error:
+        found.problems.append(error.message)
+    try:
+        found.strand = strand_of(connection, session_id, where=where)
+    except StoreDamagedError as error:
+        found.problems.append(error.message)
+        found.can_mend = False
+        return found
+    segments = seen_in(connection, found.strand, where=where)
+    whole = _go_through(connection, found, segments, where=where)
+    if not found.problems:
+        _compare(connection, found, whole, where=where)
+    if found.problems and found.can_mend and found.led is None:
+        row = found.row or SessionRow(session_id, len(segments))
+        if found.strand.base is None if found.strand else not row.segments:
+            found.made = restorable(connection, row, whole, found.damaged, where=where)
+        found.lost = max(row.segments, len(segments) - len(found.extra)) - len(whole) - len(found.made)
+    return found
+
+
+def _go_through(connection: Connection, found: Diagnosis, segments: list[int], *, where: str) -> list[SegmentRow]:
+    """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3)."""
+    whole = []
     for rowid in segments:
         try:
             segment = read_segment(connection, rowid, where=where)
-            found.entries += len(segment.segment(where=where).entries)
-            whole.append(segment)
-            found.whole.append(rowid)
+            entries = len(segment.segment(where=where).entries)
         except UnknownEntryError as error:
             found.problems.append(error.message)
             found.can_mend = False
         except StoreDamagedError as error:
             found.problems.append(error.message)
             found.damaged.append(rowid)
+        else:
+            if found.row and segment.n > found.row.segments:
+                found.extra.append(rowid)
+                continue
+            found.entries += entries
+            found.whole.append(rowid)
+            whole.append(segment)
+    return whole
+
+
+def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow], *, where: str) -> None:
+    """The session's row, its strand, and the segments must agree; where they do not, the row is the truth."""
+    session_id, row, numbers = found.session_id, found.row, [segment.n for segment in whole]
+    if row is None:
+        found.problems.append(f"the row of session {session_id!r} is missing")
+        return
+    if found.strand is None and row.segments:
+        found.problems.append(f"the row that says where the segments of session {session_id!r} are is missing")
+    elif numbers != list(range(1, row.segments + 1)):
+        found.problems.append(_miscounted(row, numbers))
+    elif found.entries != row.entries:
+        what = f"session {session_id!r} should have {row.entries} entries, and has {found.entries}"
+        found.problems.append(what)
+    elif found.extra:
+        found.problems.append(f"session {session_id!r} has segments that its row does not count")
+    else:
+        _read_all(connection, found, row, where=where)
+        return
+    found.led = led_elsewhere(connection, found.strand, row, where=where)
+
+
+def _read_all(connection: Connection, found: Diagnosis, row: SessionRow, *, where: str) -> None:
+    """Whatever else may be wrong: what cannot be read is not well."""
     try:
-        found.row = read_session(connection, session_id, where=where)
+        read_segments(connection, row, where=where)
     except StoreDamagedError as error:
         found.problems.append(error.message)
-    row = found.row or SessionRow(session_id, len(segments))
-    if not found.problems and found.row is None:
-        found.problems.append(f"the row of session {session_id!r} is missing")
-    numbers = [segment.n for segment in whole]
-    if not found.problems and (numbers != list(range(1, row.segments + 1)) or found.entries != row.entries):
-        found.problems.append(_miscounted(row, numbers))
-    if lost_strand(connection, session_id, where=where):
-        found.is_strand_lost = True
-        found.problems.append(f"the row that says where the segments of session {session_id!r} are is missing")
-    if found.problems and found.can_mend:
-        if _can_restore(connection, session_id, segments):
-            found.made = restorable(connection, row, whole, found.damaged, where=where)
-        found.lost = max(row.segments, len(segments)) - len(whole) - len(found.made)
-    return found
 
 
 def _miscounted(row: SessionRow, numbers: list[int]) -> str:
@@ -153,15 +187,6 @@ def _miscounted(row: SessionRow, numbers: list[int]) -> str:
         which = f"segment {missing[0]}" if len(missing) == 1 else f"segments {', '.join(map(str, missing))}"
         return f"{which} of session {row.session_id!r} {'is' if len(missing) == 1 else 'are'} missing"
     return f"session {row.session_id!r} does not have as many segments as its row counts, {row.segments}"
-
-
-def _can_restore(connection: Connection, session_id: str, segments: list[int]) -> bool:
-    """Where a fork's own segments begin is its source's to say."""
-    try:
-        strand = strand_of(connection, session_id)
-    except StoreDamagedError:
-        return False
-    return strand.base is None if strand else not segments
 
 
 def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> str | None:
@@ -172,49 +197,70 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
     with suppress(StoreVersionError):  # a newer lovia's runs are not asked for what the session lost
         if version_of(connection, RUNS, where=where):
             bring_up(connection, RUNS, where=where)
-    again = put_back(connection, session_id, where=where)
-    found = examine(connection, session_id, _segments_of(connection, session_id, where=where), where=where)
+    found = examine(connection, session_id, where=where)
     if not found.problems or not found.can_mend:
-        return again or ("it is whole again with what it shares" if found.can_mend else None)
+        return "it is whole again with what it shares" if found.can_mend else None
+    copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
+    if found.led is not None:
+        _lead(connection, found, found.led)
+        return found.done(aside)
     for rowid in found.damaged:
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
-    copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
+    for rowid in found.extra:
+        copy_aside(connection, "lovia_segments", _EXTRA, "rowid = ?", rowid)
     whole = _with_made(connection, found, where=where)
     entries = sum(len(read_segment(connection, rowid, where=where).segment(where=where).entries) for rowid in whole)
-    strand = strand_of(connection, session_id)
-    if not whole:
-        connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
-    elif found.made and not found.lost:
-        strand = None  # all stand where they stood
-    elif strand is None or strand.base is not None or read_by_others(connection, strand.number):
-        _copy(connection, session_id, whole, where=where)
-    else:
-        for n, rowid in enumerate(whole, 1):
-            _renumber(connection, rowid, n, where=where)
-        strand = None
-    if strand is not None:
-        release(connection, strand.number)
+    left = _put_in_order(connection, found, whole, where=where)
     if whole:
         at = found.row.updated_at if found.row else time.time()
         SessionRow(session_id, len(whole), entries, at).write(connection)
-    return "; ".join(done for done in (again, found.done(aside)) if done)
+    else:
+        connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
+    if left is not None:
+        release(connection, left)
+    return found.done(aside)
+
+
+def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int], *, where: str) -> Strand | None:
+    """Number what is left of the session anew; the strand that it has no longer, if any."""
+    strand = strand_of(connection, found.session_id, where=where)
+    if not whole:
+        return strand
+    if found.made and not (found.lost or found.extra):
+        return None  # all stand where they stood
+    if strand is None or strand.base is not None or readers(connection, strand.number) != []:
+        _copy(connection, strand, found.session_id, whole, where=where)
+        return strand
+    for rowid in found.extra:
+        connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
+    for n, rowid in enumerate(whole, 1):
+        _renumber(connection, rowid, n, where=where)
+    return None
+
+
+def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
+    """Give the session the strand with which it has what its row counts."""
+    if found.strand is not None:
+        copy_aside(connection, "lovia_strands", _WHY, "strand = ?", found.strand.number)
+        strand.put(connection)
+    else:
+        new_strand(connection, strand.session_id, base=strand.base, upto=strand.upto, shared=strand.shared)
 
 
 def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[int]:
     """Put the segments that checkpoints have in their places; the row ids of all that are whole then, in order."""
     if not found.made:
         return found.whole
-    strand = strand_of(connection, found.session_id) or new_strand(connection, found.session_id)
+    strand = found.strand or new_strand(connection, found.session_id)
     for one in found.made:
         replace(one, strand=strand.number).put(connection)
-    return row_ids(connection, strand, where=where)
+    return seen_in(connection, strand, where=where)
 
 
-def _copy(connection: Connection, session_id: str, whole: list[int], *, where: str) -> None:
+def _copy(connection: Connection, old: Strand | None, session_id: str, whole: list[int], *, where: str) -> None:
     """A strand of its own for a session that shares with others: what they have is not ours to number anew."""
-    connection.execute(
-        "UPDATE lovia_strands SET state = 'dropped' WHERE session_id = ? AND state = 'own'", (session_id,)
-    )
+    if old is not None:
+        replace(old, state=DROPPED).put(connection)
     strand = new_strand(connection, session_id)
     for n, rowid in enumerate(whole, 1):
         row = read_segment(connection, rowid, where=where)

@@ -137,9 +137,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) ->
     return not breaks
 
 
-def _rows(
-    source: sqlite3.Connection, table: str, breaks: list[str]
-) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
+def _rows(source: sqlite3.Connection, table: str, breaks: list[str]) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
     """From the front to the first damaged page, and from the back to the last; ``breaks`` gets what was met there."""
     for order in ("ASC", "DESC"):
         try:

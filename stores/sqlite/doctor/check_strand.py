@@ -1,0 +1,303 @@
+"""What may be wrong with the rows that say where sessions' segments are, and how they are put right.
+
+A row of which one value changed is found again by its checksum: of all values that could have stood there, one fits.
+Of a row that is gone the segments that name its number tell, and the session's own row, which counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from stores.errors import StoreDamagedError, StoreError
+from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.quarantine import copy_aside
+from stores.sqlite.rows import RUNS, read_row
+from stores.sqlite.saves import read_snapshot
+from stores.sqlite.schema import version_of
+from stores.sqlite.segments import SessionRow, read_segment, read_session
+from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, checked, pieces, strand_at
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_WHY = "it was damaged"
+_MOST = 100_000
+"""How many values of one column are tried, at the most: a second's work."""
+
+_MISSING = (
+    "SELECT strand, session_id FROM lovia_segments WHERE typeof(strand) = 'integer'"
+    " AND strand NOT IN (SELECT strand FROM lovia_strands) GROUP BY strand"
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Diagnosis:
+    """What is wrong with the row of strand ``number``, and what can be written in its place, told by ``how``.
+
+    None: nothing tells, and nothing needs it. ``doubt`` is what cannot be told.
+    """
+
+    number: int
+    what: str
+    restored: Strand | None = None
+    how: str = ""
+    row: tuple[Any, ...] | None = None
+    doubt: str = ""
+
+    @property
+    def outlook(self) -> str:
+        """What mending can do."""
+        again = f"it can be made again {self.how}{self.doubt}"
+        return again if self.restored else "nothing tells what it was, and it would go aside"
+
+    def done(self, aside: str) -> str:
+        """What mending has done; what stood there is in ``aside``."""
+        if self.restored is None:
+            return f"nothing tells what it was: it was moved aside into {aside}"
+        moved = f"; what was there was moved aside into {aside}" if self.row else ""
+        return f"it was made again {self.how}, for session {self.restored.session_id!r}{self.doubt}{moved}"
+
+
+def examine(connection: Connection, *, where: str) -> Iterator[Diagnosis]:
+    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one."""
+    found = []
+    for row in fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands"):
+        try:
+            checked(row, where=where)
+        except StoreDamagedError as error:
+            found.append(_told(connection, row[0], error.message, row, where=where))
+    moved = {one.restored.number for one in found if one.restored}
+    for number, session_id in fetch(connection, _MISSING):
+        if number not in moved:
+            what = f"the row that says where the segments of session {session_id!r} are is missing (strand {number})"
+            found.append(_told(connection, number, what, None, where=where))
+    yield from sorted(found, key=lambda one: one.restored.number if one.restored else one.number)
+
+
+def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
+    """Put the row right, in the transaction that is open, and say what was done."""
+    found = next((found for found in examine(connection, where=where) if found.number == number), None)
+    if found is None:
+        return None
+    copy_aside(connection, "lovia_strands", _WHY, "strand = ?", number)
+    if found.restored is None or found.restored.number != number:
+        connection.execute("DELETE FROM lovia_strands WHERE strand = ?", (number,))
+    if found.restored is not None:
+        found.restored.put(connection)
+    return found.done(aside)
+
+
+def _told(connection: Connection, number: int, what: str, row: tuple[Any, ...] | None, *, where: str) -> Diagnosis:
+    if row is not None:
+        if proven := _proven(connection, row):
+            return Diagnosis(number, what, proven, "as it was written", row)
+        stands = Strand(*row[:-1])
+        if _can_be(connection, stands, where=where):
+            return Diagnosis(number, what, stands, "as it stands, which agrees with all else", row)
+    strand = _by_segments(connection, number, row[1] if row else None, where=where)
+    if strand is None and _is_named(connection, number):
+        strand = Strand(number, str(row[1]) if row else "", state=DROPPED)
+        return Diagnosis(number, what, strand, "without what it held, which nothing tells", row)
+    doubt = ""
+    if strand and strand.state == DROPPED and not _is_there(connection, strand.session_id):
+        doubt = "; whether that session was removed cannot be told, so what there is of it is for its forks alone"
+    return Diagnosis(number, what, strand, "from the segments that name it", row, doubt)
+
+
+def _proven(connection: Connection, row: tuple[Any, ...]) -> Strand | None:
+    """The row as its checksum proves that it was, if one value of it has changed."""
+    values, total = row[:-1], row[-1]
+    for place, candidates in enumerate(_candidates(connection, row[0])):
+        for value in candidates:
+            strand = Strand(*(*values[:place], value, *values[place + 1 :]))
+            if strand.sum == total:
+                return strand
+    return None
+
+
+def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | range]:
+    """Of each column, what could have stood in it."""
+    numbers = {n for (n,) in fetch(connection, "SELECT strand FROM lovia_strands")}
+    named = [n for n, _ in fetch(connection, _MISSING)]
+    based = "SELECT base FROM lovia_strands WHERE typeof(base) = 'integer' AND base NOT IN (SELECT strand FROM"
+    yield [*named, *(n for (n,) in fetch(connection, f"{based} lovia_strands)"))]
+    yield list(_sessions(connection))
+    yield [None, *(n for n in (*numbers, *named) if n < number)]
+    last = _count(connection, "SELECT max(n) FROM lovia_segments WHERE typeof(n) = 'integer'")
+    yield range(last + 1)
+    yield range(last + 1)
+    yield range(_count(connection, "SELECT max(entries) FROM lovia_sessions WHERE typeof(entries) = 'integer'") + 1)
+    yield [OWN, PREPARED, DROPPED]
+
+
+def _count(connection: Connection, query: str) -> int:
+    return min(fetch(connection, query)[0][0] or 0, _MOST)
+
+
+def _sessions(connection: Connection) -> set[Any]:
+    """The ids of all sessions that anything names."""
+    queries = ["SELECT session_id FROM lovia_segments", "SELECT session_id FROM lovia_sessions"]
+    if _has_runs(connection):
+        queries.append("SELECT session_id FROM lovia_runs")
+    return {name for query in queries for (name,) in fetch(connection, query) if isinstance(name, str)}
+
+
+def _has_runs(connection: Connection) -> bool:
+    with suppress(StoreError):
+        return version_of(connection, RUNS, where="") > 0
+    return False
+
+
+def _is_named(connection: Connection, number: int) -> bool:
+    """True when others go on from it, or segments stand in it."""
+    queries = ("SELECT 1 FROM lovia_strands WHERE base = ?", "SELECT 1 FROM lovia_segments WHERE strand = ?")
+    return any(fetch(connection, f"{query} LIMIT 1", (number,)) for query in queries)
+
+
+def _can_be(connection: Connection, strand: Strand, *, where: str) -> bool:
+    """True when the strand, of which no checksum tells, agrees with its segments, and with its session's row."""
+    numbers = (strand.upto, strand.shared, strand.shared_entries)
+    if strand.state not in (OWN, PREPARED, DROPPED) or not all(isinstance(n, int) and n >= 0 for n in numbers):
+        return False
+    if not _is_of(connection, strand.number, strand.session_id):
+        return False
+    is_based = not strand.upto if strand.base is None else isinstance(strand.base, int) and strand.base < strand.number
+    if not is_based or not reaches(connection, strand, where=where):
+        return False
+    if strand.base is not None:
+        runs = _runs_of(connection, strand.session_id)
+        told = with_base(connection, replace(strand, base=None), strand.upto, runs, where=where)
+        if told.base not in (None, strand.base):
+            return False
+    try:
+        row = read_session(connection, strand.session_id, where=where)
+    except StoreDamagedError:
+        return True
+    return strand.state != OWN or (row is not None and fits(connection, strand, row, where=where))
+
+
+def _is_of(connection: Connection, number: int, session_id: Any) -> bool:
+    """True when segments in that strand are of the session, or there are none."""
+    found = fetch(connection, "SELECT DISTINCT session_id FROM lovia_segments WHERE strand = ?", (number,))
+    return not found or (session_id,) in found
+
+
+def fits(connection: Connection, strand: Strand, row: SessionRow, *, where: str) -> bool:
+    """True when with that strand the session has just what its row counts, and all of it is whole."""
+    try:
+        seen = [read_segment(connection, rowid, where=where) for rowid in seen_in(connection, strand, where=where)]
+        entries = sum(len(one.segment(where=where).entries) for one in seen)
+    except StoreError:
+        return False
+    return [one.n for one in seen] == list(range(1, row.segments + 1)) and entries == row.entries
+
+
+def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow, *, where: str) -> Strand | None:
+    """A strand with which the session has what its row counts, where that is sure, in the place of one that is
+    missing, or that leads to something else. Of one that is missing no segment tells."""
+    query = "SELECT max(strand) FROM lovia_strands"
+    number = strand.number if strand else (fetch(connection, query)[0][0] or 0) + 1
+    first = "SELECT min(n) FROM lovia_segments WHERE strand = ? AND typeof(n) = 'integer'"
+    own = fetch(connection, first, (number,))[0][0]
+    upto = row.segments if own is None else own - 1
+    found = Strand(number, row.session_id)
+    if upto:
+        found = with_base(connection, found, upto, _runs_of(connection, row.session_id), where=where)
+    return found if found != strand and fits(connection, found, row, where=where) else None
+
+
+def _runs_of(connection: Connection, session_id: str) -> list[str]:
+    query = "SELECT run_id FROM lovia_runs WHERE session_id = ? ORDER BY run_id"
+    found = fetch(connection, query, (session_id,)) if _has_runs(connection) else []
+    return [run_id for (run_id,) in found if isinstance(run_id, str)]
+
+
+def seen_in(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
+    """The row ids of the segments that the session with that strand has, in their order, as far as it can be told."""
+    rows: dict[object, int] = {}
+    with suppress(StoreDamagedError):
+        for piece, last in pieces(connection, strand, where=where):
+            query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND n <= ?"
+            for n, rowid in fetch(connection, query, (piece.number, last)):
+                rows.setdefault(n, rowid)
+    return [rows[n] for n in sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))]
+
+
+def reaches(connection: Connection, strand: Strand, *, where: str) -> bool:
+    """True when all that the strand begins with is there."""
+    seen: set[int] = set()
+    try:
+        for piece, last in pieces(connection, strand, where=where):
+            found = fetch(connection, "SELECT n FROM lovia_segments WHERE strand = ? AND n <= ?", (piece.number, last))
+            seen |= {n for (n,) in found}
+    except StoreDamagedError:
+        return False
+    return seen >= set(range(1, strand.upto + 1))
+
+
+def _by_segments(connection: Connection, number: int, said: Any, *, where: str) -> Strand | None:
+    """The strand as the segments that name it tell, best those of the session that it is ``said`` to be of; None when
+    there are none."""
+    query = "SELECT session_id, n, run_id FROM lovia_segments WHERE strand = ? ORDER BY session_id IS NOT ?, n LIMIT 1"
+    for session_id, first, run_id in fetch(connection, query, (number, said)):
+        strand = Strand(number, session_id, state=_state(connection, number, session_id))
+        return strand if first == 1 else with_base(connection, strand, first - 1, [run_id], where=where)
+    return None
+
+
+def _state(connection: Connection, number: int, session_id: str) -> str:
+    """Whether the session has it still. One that is not there may have been removed while forks read it (M4)."""
+    queries = ("SELECT strand FROM lovia_strands", "SELECT strand FROM lovia_segments")
+    others = [n for query in queries for (n,) in fetch(connection, f"{query} WHERE session_id = ?", (session_id,))]
+    if any(isinstance(n, int) and n > number for n in others):
+        return DROPPED
+    mine = "SELECT 1 FROM lovia_strands WHERE session_id = ? AND state = 'own' AND strand != ?"
+    is_read = fetch(connection, "SELECT 1 FROM lovia_strands WHERE base = ?", (number,))
+    is_gone = is_read and not _is_there(connection, session_id)
+    return DROPPED if fetch(connection, mine, (session_id, number)) or is_gone else OWN
+
+
+def _is_there(connection: Connection, session_id: str) -> bool:
+    return bool(fetch(connection, "SELECT 1 FROM lovia_sessions WHERE session_id = ?", (session_id,)))
+
+
+def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[str], *, where: str) -> Strand:
+    """The strand with the one that it goes on from, where that is sure: an older one of the session itself, or the one
+    with the segment that a run of it, which a fork began, says it started from."""
+    bases = [(base.number, min(base.shared, upto)) for base in _own_before(connection, alone, where=where)]
+    query = "SELECT strand FROM lovia_segments WHERE strand < ? AND n = ? AND run_id = ? ORDER BY strand DESC"
+    for run_id in run_ids:
+        if began := _history_upto(connection, run_id, where=where):
+            bases += [(number, upto) for (number,) in fetch(connection, query, (alone.number, upto, began))]
+    strands = [replace(alone, base=base, upto=upto, shared=shared) for base, shared in bases]
+    reached = [strand for strand in strands if reaches(connection, strand, where=where)]
+    row = _row(connection, alone.session_id, where=where)
+    fitting = [strand for strand in reached if row and fits(connection, strand, row, where=where)]
+    return next(iter([*fitting, *reached]), alone)
+
+
+def _row(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
+    with suppress(StoreDamagedError):
+        return read_session(connection, session_id, where=where)
+    return None
+
+
+def _own_before(connection: Connection, strand: Strand, *, where: str) -> Iterator[Strand]:
+    """The older strands that the strand's session had, the newest first."""
+    query = "SELECT strand FROM lovia_strands WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
+    for (number,) in fetch(connection, query, (strand.number, strand.session_id, DROPPED)):
+        with suppress(StoreDamagedError):
+            if found := strand_at(connection, number, where=where):
+                yield found
+
+
+def _history_upto(connection: Connection, run_id: str, *, where: str) -> str | None:
+    """The run with whose segment the history of that one ended, as its checkpoint has it."""
+    try:
+        row = read_row(connection, run_id, where=where) if version_of(connection, RUNS, where=where) else None
+        return read_snapshot(connection, row, where=where).head.history_upto if row else None
+    except StoreError:
+        return None

@@ -1,0 +1,87 @@
+"""Segments that stand in a strand which is not their session's, and where they belong: each names its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stores.errors import StoreDamagedError
+from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.quarantine import set_aside
+from stores.sqlite.segments import SegmentRow, read_segment, read_session
+from stores.sqlite.strands import OWN, Strand, readers, strand_at
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_WHY = "it stood in another's place"
+
+
+@dataclass(slots=True, frozen=True)
+class Misplaced:
+    """A whole segment, by its row id. ``place`` is the one strand of its session that lacks it; None: none does."""
+
+    rowid: int
+    segment: SegmentRow
+    place: int | None
+
+    @property
+    def what(self) -> str:
+        one = self.segment
+        return f"segment {one.n} of session {one.session_id!r} (run {one.run_id!r}) stands in another's place"
+
+    @property
+    def outlook(self) -> str:
+        """What mending can do."""
+        return "it can be put back" if self.place else "nothing lacks it, and it can be moved aside"
+
+
+def misplaced(connection: Connection, *, where: str) -> Iterator[Misplaced]:
+    """Those of which it is sure: the segment is whole, and so is the row of the strand, where there is one."""
+    query = (
+        "SELECT g.rowid, t.strand FROM lovia_segments g LEFT JOIN lovia_strands t ON t.strand = g.strand"
+        " WHERE t.session_id IS NOT g.session_id"
+    )
+    for rowid, number in fetch(connection, query):
+        with suppress(StoreDamagedError):
+            segment = read_segment(connection, rowid, where=where)
+            strand = None if number is None else strand_at(connection, number, where=where)
+            place = _place(connection, segment, where=where)
+            if strand or place:
+                yield Misplaced(rowid, segment, place)
+
+
+def put_back(connection: Connection, rowid: int, *, aside: str, where: str) -> str | None:
+    """Put the segment where it belongs, or aside, in the transaction that is open, and say what was done."""
+    found = next((one for one in misplaced(connection, where=where) if one.rowid == rowid), None)
+    if found is None:
+        return None
+    if found.place is None:
+        set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
+        return f"nothing lacks it: it was moved aside into {aside}"
+    connection.execute("UPDATE lovia_segments SET strand = ? WHERE rowid = ?", (found.place, rowid))
+    return "it was put back"
+
+
+def _place(connection: Connection, segment: SegmentRow, *, where: str) -> int | None:
+    query = "SELECT strand FROM lovia_strands WHERE session_id = ? ORDER BY strand DESC"
+    for (number,) in fetch(connection, query, (segment.session_id,)):
+        with suppress(StoreDamagedError):
+            strand = strand_at(connection, number, where=where)
+            if strand and _lacks(connection, strand, segment.n, where=where):
+                return strand.number
+    return None
+
+
+def _lacks(connection: Connection, strand: Strand, n: int, *, where: str) -> bool:
+    """True when segment ``n`` should be in that very strand, and is not."""
+    query = "SELECT 1 FROM lovia_segments WHERE strand = ? AND n = ?"
+    if n <= strand.upto or fetch(connection, query, (strand.number, n)):
+        return False
+    if strand.state == OWN:
+        row = read_session(connection, strand.session_id, where=where)
+        return row is not None and n <= row.segments
+    found = readers(connection, strand.number) or []
+    return any(n <= one.upto and not fetch(connection, query, (one.number, n)) for one in found)

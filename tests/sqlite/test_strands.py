@@ -1,0 +1,175 @@
+"""The rows that say where a session's segments are: what changes in them is noticed and found again (D3)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stores.conformance.samples import say
+from stores.entries import Entry
+from stores.errors import StoreDamagedError
+from stores.sqlite import SQLiteSession
+from stores.sqlite.doctor.check import check, repair
+from stores.sqlite.segments import SESSIONS
+from tests.sqlite.kit import change, raw
+from tests.sqlite.test_losses import forked_talk
+
+pytestmark = pytest.mark.anyio
+
+AGAIN = "the row that says where the segments of session {} are is not what was written (strand {}); it was made again"
+ASIDE = "; what was there was moved aside into the table lovia_quarantine"
+
+
+async def filled(path: Path) -> dict[str, list[Entry]]:
+    """Strand 1 of ``other``, which is as long as strand 2, of ``talk``, on which strand 3, of ``a fork``, goes on."""
+    for n in (1, 2, 3):
+        await SQLiteSession(path).append("other", [say(f"{n}"), say(f"{n}")], run_id=f"b{n}")
+    return {**await forked_talk(path), "other": await SQLiteSession(path).load("other")}
+
+
+async def conversations(path: Path, *names: str) -> dict[str, list[Entry]]:
+    return {name: await SQLiteSession(path).load(name) for name in names or ("talk", "a fork", "other")}
+
+
+def strands(path: Path) -> list[Any]:
+    with raw(path) as connection:
+        return connection.execute("SELECT * FROM lovia_strands ORDER BY strand").fetchall()
+
+
+CHANGES = [
+    (3, "base = 1"), (3, "base = 'x'"), (3, "base = NULL"), (3, "upto = 1"), (3, "shared = 0"),
+    (3, "shared_entries = 9"),
+    (2, "session_id = 'su'"), (2, "state = ''"), (2, "base = 'x'"), (2, "state = 'dropped'"), (2, "strand = 77"),
+    (3, "session_id = CAST('a fork' AS BLOB)"), (2, "sum = 'x'"), (3, "sum = 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "harm"), CHANGES)
+async def test_d3_a_strand_of_which_one_value_changed_is_made_again_as_it_was_written(
+    tmp_path: Path, number: int, harm: str
+) -> None:
+    path = tmp_path / "store.db"
+    before, rows = await filled(path), strands(path)
+    change(path, f"UPDATE lovia_strands SET {harm} WHERE strand = {number}")
+    whose = {2: "talk", 3: "a fork"}[number]
+    with pytest.raises(StoreDamagedError, match="the row that says where the segments of session"):
+        await conversations(path, whose)
+    assert await conversations(path, "other") == {"other": before["other"]}
+    (found,) = check(path)
+    assert (found.repairable, found.is_lost) == (True, False)
+    (done,) = repair(path)
+    assert done.what.endswith(f", for session {whose!r}{ASIDE}")
+    assert (check(path), repair(path), strands(path), await conversations(path)) == ([], [], rows, before)
+    with raw(path) as connection:
+        assert connection.execute("SELECT count(*), origin FROM lovia_quarantine").fetchall() == [(1, "lovia_strands")]
+
+
+async def test_d3_what_the_doctor_says_of_a_strand_is_what_it_knows(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await filled(path)
+    for harm, told in (
+        ("base = 1", "as it was written"),
+        ("sum = 'x'", "as it stands, which agrees with all else"),
+        ("base = 1, sum = 'x'", "from the segments that name it"),
+    ):
+        change(path, f"UPDATE lovia_strands SET {harm} WHERE strand = 3")
+        # The two conversations are equally long, so in the third case only the fork's run tells them apart.
+        assert [finding.what for finding in repair(path)] == [
+            f"{AGAIN.format(repr('a fork'), 3)} {told}, for session 'a fork'{ASIDE}"
+        ]
+
+
+@pytest.mark.parametrize("place", [1, 3, 99])
+async def test_d3_a_segment_in_the_place_of_another_is_put_back(tmp_path: Path, place: int) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments WHERE strand = ? AND n = 1", (place,))
+        connection.execute("UPDATE lovia_segments SET strand = ? WHERE strand = 2 AND n = 1", (place,))
+    del before["other"]  # of which a segment had to go for the first case
+    moved, *_ = repair(path)
+    assert moved.what == "segment 1 of session 'talk' (run 'a1') stands in another's place; it was put back"
+    assert (check(path), await conversations(path, *before)) == ([], before)
+
+
+async def test_d3_while_it_is_not_known_who_reads_a_segment_it_stays(tmp_path: Path) -> None:
+    for n, harm in enumerate(("UPDATE lovia_strands SET base = NULL", "DELETE FROM lovia_strands")):
+        path = tmp_path / f"{n}.db"
+        before = await filled(path)
+        change(path, f"{harm} WHERE session_id = 'a fork'")
+        session = SQLiteSession(path)
+        assert await session.rewind("talk", keep_entries=1) == 5
+        await session.clear("talk")
+        assert await session.load("talk") == []
+        assert [finding.repairable for finding in repair(path)] == [True]
+        assert await conversations(path) == before | {"talk": []}
+
+
+async def test_s3_a_session_whose_strand_is_missing_takes_no_segment(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    change(path, "DELETE FROM lovia_strands WHERE session_id = 'talk'")
+    session = SQLiteSession(path)
+    for ask in (
+        lambda: session.append("talk", before["talk"][:2], run_id="a1"),
+        lambda: session.has_segment("talk", "a1"),
+        lambda: session.rewind("talk", keep_entries=0),
+        lambda: session.trim_tool_results("talk", keep_runs=0),
+        lambda: session.fork_session("talk", "new", upto="a1"),
+        lambda: session.clear("talk"),
+    ):
+        with pytest.raises(StoreDamagedError, match="session 'talk' are is missing"):
+            await ask()
+    repair(path)
+    assert (check(path), await conversations(path)) == ([], before)
+
+
+async def test_m4_what_was_undone_does_not_come_back_with_a_lost_strand(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    session = SQLiteSession(path)
+    for undo, left in ((lambda: session.rewind("talk", keep_entries=2), 2), (lambda: session.clear("talk"), 0)):
+        await undo()
+        with raw(path) as connection:
+            newest = "SELECT max(strand) FROM lovia_strands WHERE session_id = 'talk'"
+            connection.execute(f"DELETE FROM lovia_strands WHERE strand = ({newest})")
+        (done,) = repair(path)
+        assert "are is missing" in done.what
+        doubt = "whether that session was removed cannot be told, so what there is of it is for its forks alone"
+        assert (doubt in done.what) == (left == 0)
+        assert (check(path), await session.load("talk")) == ([], before["talk"][:left])
+        assert await session.load("a fork") == before["a fork"]
+
+
+def take_back_to_version_2(path: Path) -> None:
+    """As the version before left the sessions: their strands had no checksum."""
+    columns = "strand, session_id, base, upto, shared, shared_entries, state"
+    with raw(path) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT * FROM lovia_strands")
+        connection.execute("DROP TABLE lovia_strands")
+        for statement in SESSIONS.steps[1][:3]:
+            connection.execute(statement)
+        connection.execute(f"INSERT INTO lovia_strands ({columns}) SELECT {columns} FROM kept")
+        connection.execute("DROP TABLE kept")
+        connection.execute("UPDATE lovia_schema SET version = 2 WHERE part = 'sessions'")
+
+
+async def test_d1_strands_without_a_checksum_get_one(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, rows = await filled(path), strands(path)
+    take_back_to_version_2(path)
+    assert check(path) == []
+    assert (await conversations(path), strands(path)) == (before, rows)
+
+
+async def test_d1_a_damaged_strand_of_an_older_file_is_damage_after_the_migration_too(tmp_path: Path) -> None:
+    for n, harm in enumerate(("session_id = 'su'", "state = ''", "base = 'x'", "upto = 1")):
+        path = tmp_path / f"{n}.db"
+        before = await filled(path)
+        whose = "a fork" if harm == "upto = 1" else "talk"
+        take_back_to_version_2(path)
+        change(path, f"UPDATE lovia_strands SET {harm} WHERE session_id = ?", whose)
+        with pytest.raises(StoreDamagedError):
+            await conversations(path)
+        assert [finding.repairable for finding in repair(path)] == [True]
+        assert (check(path), await conversations(path)) == ([], before)
