@@ -16,9 +16,10 @@ def checksum(*values: object, texts: tuple[bytes, ...] = ()) -> str:
 
     A value may be anything that SQLite gives back for a damaged row: it is then no other row's either.
     """
-    digest = hashlib.sha256(orjson.dumps((values, [len(text) for text in texts]), default=repr))
+    sizes = [len(text) if isinstance(text, bytes) else None for text in texts]
+    digest = hashlib.sha256(orjson.dumps((values, sizes), default=repr))
     for text in texts:
-        digest.update(text)
+        digest.update(text if isinstance(text, bytes) else b"")
     return digest.hexdigest()
 
 

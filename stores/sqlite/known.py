@@ -9,8 +9,10 @@ from pathlib import Path
 from stores.errors import LoviaError
 from stores.known import KnownIds
 
-_RUNS = "SELECT run_id, session_id FROM lovia_runs WHERE status != 'deleted' ORDER BY run_id"
-_SESSIONS = "SELECT session_id FROM lovia_sessions ORDER BY session_id"
+_RUNS = (
+    "SELECT run_id, session_id FROM lovia_runs WHERE status != 'deleted' AND typeof(run_id) = 'text' ORDER BY run_id"
+)
+_SESSIONS = "SELECT session_id FROM lovia_sessions WHERE typeof(session_id) = 'text' ORDER BY session_id"
 _PATIENCE = 0.2
 """Seconds: a shell does not wait for who writes just now."""
 
@@ -27,5 +29,5 @@ def known_ids(path: str | Path) -> KnownIds:
                 with suppress(sqlite3.Error):
                     runs = connection.execute(_RUNS).fetchall()
                 logs = connection.execute(_SESSIONS).fetchall()
-    sessions = [*(session for (session,) in logs), *(session for _, session in runs if session is not None)]
+    sessions = [*(session for (session,) in logs), *(session for _, session in runs if isinstance(session, str))]
     return KnownIds([run_id for run_id, _ in runs], list(dict.fromkeys(sessions)))

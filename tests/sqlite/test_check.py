@@ -12,8 +12,9 @@ from stores.findings import Finding
 from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.doctor.check import check, repair
+from stores.sqlite.known import known_ids
 from stores.sqlite.saves import save_sum
-from tests.sqlite.kit import change, fill, long_run, names, raw
+from tests.sqlite.kit import change, content, fill, long_run, names, place, raw
 from tests.sqlite.test_damage import OF_RUN, flip
 
 pytestmark = pytest.mark.anyio
@@ -335,3 +336,45 @@ async def test_d1_a_newer_version_is_only_reported(tmp_path: Path) -> None:
     await fill(path)
     change(path, "UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
     assert [(finding.repairable, "999" in finding.what) for finding in repair(path)] == [(False, True)]
+
+
+IDS = [
+    ("lovia_sessions", "session_id = 's'", "session_id"),
+    ("lovia_strands", "session_id = 's'", "session_id"),
+    ("lovia_segments", OF_SEGMENT, "session_id"),
+    ("lovia_segments", OF_SEGMENT, "run_id"),
+    ("lovia_segments", OF_SEGMENT, "n"),
+    ("lovia_runs", "run_id = 'r'", "run_id"),
+    ("lovia_logs", "run_id = 'r'", "run_id"),
+    ("lovia_lines", "run_id = 'r'", "run_id"),
+    ("lovia_saves", OF_RUN["lovia_saves"], "log"),
+    ("lovia_saves", OF_RUN["lovia_saves"], "number"),
+]
+
+
+@pytest.mark.parametrize("value", ["CAST({} AS BLOB)", "CAST(x'ff28fe' AS TEXT)", "2.5"])
+async def test_d3_an_id_of_another_type_is_damage_like_any_other(tmp_path: Path, value: str) -> None:
+    whole = tmp_path / "whole.db"
+    await fill(whole)
+    for n, (table, condition, column) in enumerate(IDS):
+        path = tmp_path / f"{n}.db"
+        place(path, content(whole))
+        change(path, f"UPDATE {table} SET {column} = {value.format(column)} WHERE {condition}")
+        assert {type(name) for names in known_ids(path) for name in names} <= {str}
+        is_mended(path, check(path))
+        await others_are_whole(path)
+        info = {line.run_id: line.damage for line in await SQLiteCheckpointer(path).runs()}
+        kept = {line.session_id: line.segments for line in await SQLiteSession(path).sessions()}
+        is_segment = table == "lovia_segments"
+        assert (info, kept) == ({"r": None, "other": None}, {"s": 2 if is_segment else 3, "other": 3})
+        if table != "lovia_saves":
+            await run_is(path, long_run())
+
+
+async def test_d3_a_log_and_a_row_that_are_damaged_both_leave_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_logs SET run_id = CAST(run_id AS BLOB) WHERE run_id = 'r'")
+    change(path, "UPDATE lovia_runs SET status = 'x' WHERE run_id = 'r'")
+    is_mended(path, check(path))
+    await run_is(path, long_run())

@@ -176,6 +176,8 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
     where = database.where
     if any(misplaced.misplaced(connection, where=where)):
         return  # they are what others lack
+    for what, rowid in check_session.stray_rows(connection):
+        yield Problem(what, partial(_in_one, database, SESSIONS, check_session.set_stray_aside, rowid))
     is_hidden = any(check_strand.examine(connection, where=where))
     for session_id in check_session.session_ids(connection):
         if is_hidden and not check_session.is_reached(connection, session_id, where=where):

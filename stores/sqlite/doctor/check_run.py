@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _WHY = "it was damaged, or followed what was"
 _EVERY_RUN = "SELECT run_id FROM lovia_runs"
+_LOGS = "SELECT log, CAST(run_id AS TEXT) FROM lovia_logs WHERE dropped = 0"
+"""An id that is no text any more is told as one: nothing else can be looked for, locked, or shown."""
 _WITH_LOGS = ("lovia_logs", "lovia_runs")
 
 
@@ -107,8 +109,7 @@ def run_ids(connection: Connection, *, where: str) -> list[str]:
     """The runs to look at: those with a row that is whole, and those of the logs that no such row names."""
     rows = [_whole_row(connection, run_id, where=where) for (run_id,) in fetch(connection, _EVERY_RUN)]
     whole = {row.log: row.run_id for row in rows if row}
-    logs = fetch(connection, "SELECT log, run_id FROM lovia_logs WHERE dropped = 0")
-    named = {run_id for log, run_id in logs if log not in whole}
+    named = {run_id for log, run_id in fetch(connection, _LOGS) if log not in whole}
     return sorted({*whole.values(), *named})
 
 
@@ -118,9 +119,10 @@ def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str
     for rowid, run_id in fetch(connection, query):
         if _whole_row(connection, run_id, where=where) is None:
             yield f"the row of run {run_id!r} is not what was written", f"lovia_runs WHERE rowid = {rowid}"
-    for (log,) in fetch(connection, "SELECT DISTINCT log FROM lovia_saves"):
+    for log, rowid in fetch(connection, "SELECT log, min(rowid) FROM lovia_saves GROUP BY log"):
         if not any(fetch(connection, f"SELECT 1 FROM {table} WHERE log = ?", (log,)) for table in _WITH_LOGS):
-            yield f"saves of log {log!r}, which no run names", f"lovia_saves WHERE log = {int(log)}"
+            same = f"lovia_saves WHERE log IN (SELECT log FROM lovia_saves WHERE rowid = {rowid})"
+            yield f"saves of log {log!r}, which no run names", same
     query = "SELECT rowid, run_id FROM lovia_lines WHERE run_id NOT IN (SELECT run_id FROM lovia_runs)"
     for rowid, run_id in fetch(connection, query):
         yield f"a line of run {run_id!r}, which is not there", f"lovia_lines WHERE rowid = {rowid}"
@@ -148,8 +150,7 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     except StoreDamagedError as error:
         found.problems.append(error.message)
     if found.row is None:
-        query = "SELECT max(log) FROM lovia_logs WHERE run_id = ? AND dropped = 0"
-        newest = connection.execute(query, (run_id,)).fetchone()[0]
+        newest = max((log for log, name in fetch(connection, _LOGS) if name == run_id), default=None)
         found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
     else:
         found.restored = RunRow(run_id=run_id, log=found.row.log)
@@ -166,7 +167,8 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
 
 def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, where: str) -> None:
     """Bring ``restored`` from save to save, up to the first that is not whole."""
-    newest = connection.execute("SELECT max(number) FROM lovia_saves WHERE log = ?", (restored.log,)).fetchone()[0]
+    query = "SELECT max(number) FROM lovia_saves WHERE log = ? AND typeof(number) = 'integer'"
+    newest = connection.execute(query, (restored.log,)).fetchone()[0]
     last = max(found.row.save if found.row else 0, newest or 0)
     try:
         for saved, record in read_saves(

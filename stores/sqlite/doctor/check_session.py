@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -85,15 +86,30 @@ class Diagnosis:
         return f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
 
 
+def stray_rows(connection: Connection) -> Iterator[tuple[str, int]]:
+    """Rows whose id is no text any more, so that no session is found by it: what each is, and its row id. The session
+    itself is there with its strand."""
+    for rowid, name in fetch(connection, "SELECT rowid, session_id FROM lovia_sessions"):
+        if not isinstance(name, str) or not fetch(
+            connection, "SELECT 1 FROM lovia_sessions WHERE session_id = ?", (name,)
+        ):
+            yield f"the row of session {name!r} is not what was written", rowid
+
+
+def set_stray_aside(connection: Connection, rowid: int) -> None:
+    """Move it aside, in the transaction that is open."""
+    set_aside(connection, "lovia_sessions", _WHY, "rowid = ?", rowid)
+
+
 def session_ids(connection: Connection) -> list[str]:
     """Every session that there is a row of, or that has a strand. Forks come last: what they share is made again where
     it came from."""
-    names = {name for query in _EVERY for (name,) in fetch(connection, query)}
+    stray = {rowid for _, rowid in stray_rows(connection)}
+    rows = fetch(connection, "SELECT rowid, session_id FROM lovia_sessions")
+    names = {name for rowid, name in rows if rowid not in stray}
+    names |= {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE state = 'own'")}
     forks = {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL")}
     return sorted(names, key=lambda name: (name in forks, str(name)))
-
-
-_EVERY = ("SELECT session_id FROM lovia_sessions", "SELECT session_id FROM lovia_strands WHERE state = 'own'")
 
 
 def is_reached(connection: Connection, session_id: str, *, where: str) -> bool:

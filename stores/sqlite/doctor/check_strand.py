@@ -220,7 +220,7 @@ def seen_in(connection: Connection, strand: Strand | None, *, where: str) -> lis
     rows: dict[object, int] = {}
     with suppress(StoreDamagedError):
         for piece, last in pieces(connection, strand, where=where):
-            query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND n <= ?"
+            query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND (n <= ? OR typeof(n) != 'integer')"
             for n, rowid in fetch(connection, query, (piece.number, last)):
                 rows.setdefault(n, rowid)
     return [rows[n] for n in sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))]
