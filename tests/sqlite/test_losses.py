@@ -216,6 +216,27 @@ async def forked_talk(path: Path, upto: str | None = "a2") -> dict[str, list[Ent
     return {name: await session.load(name) for name in ("talk", "a fork")}
 
 
+async def test_r7_a_session_of_which_only_the_row_is_left_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2")
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments")
+        connection.execute("DELETE FROM lovia_strands")
+    assert [finding.is_lost for finding in repair(path)] == [False]
+    assert (check(path), await SQLiteSession(path).load("talk")) == ([], before)
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM lovia_segments", "UPDATE lovia_segments SET entries = '[]'"])
+async def test_r7_a_lost_segment_of_a_forks_own_is_made_again_too(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    before = await forked_talk(path)
+    change(path, f"{harm} WHERE run_id = 'f1'")
+    (done,) = repair(path)
+    assert "; segment 3 was made again from the checkpoint of run 'f1'" in done.what
+    session = SQLiteSession(path)
+    assert (check(path), {name: await session.load(name) for name in before}) == ([], before)
+
+
 @pytest.mark.parametrize("whose", ["session_id = 'talk'", "session_id = 'a fork'", "1"])
 async def test_d3_the_row_that_says_where_a_sessions_segments_are_is_made_again(tmp_path: Path, whose: str) -> None:
     path = tmp_path / "store.db"

@@ -140,7 +140,10 @@ def examine(connection: Connection, session_id: str, *, where: str) -> Diagnosis
         _compare(connection, found, whole, where=where)
     if found.problems and found.can_mend and found.led is None:
         row = found.row or SessionRow(session_id, len(segments))
-        if found.strand.base is None if found.strand else not row.segments:
+        shared = found.strand.upto if found.strand else 0
+        if {segment.n for segment in whole} >= set(
+            range(1, shared + 1)
+        ):  # what it shares is its source's to make again
             found.made = restorable(connection, row, whole, found.damaged, where=where)
         found.lost = max(row.segments, len(segments) - len(found.extra)) - len(whole) - len(found.made)
     return found

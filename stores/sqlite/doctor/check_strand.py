@@ -61,10 +61,17 @@ class Diagnosis:
         return f"it was made again {self.how}, for session {self.restored.session_id!r}{self.doubt}{moved}"
 
 
-def examine(connection: Connection, *, where: str) -> Iterator[Diagnosis]:
-    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one."""
+def examine(connection: Connection, *, only: int | None = None, where: str) -> Iterator[Diagnosis]:
+    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one.
+
+    With ``only`` no other row that is there is looked for in vain.
+    """
     found = []
-    for row in fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands"):
+    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands")
+    is_there = any(row[0] == only for row in rows)
+    for row in rows:
+        if is_there and row[0] != only:
+            continue
         try:
             checked(row, where=where)
         except StoreDamagedError as error:
@@ -79,7 +86,7 @@ def examine(connection: Connection, *, where: str) -> Iterator[Diagnosis]:
 
 def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
     """Put the row right, in the transaction that is open, and say what was done."""
-    found = next((found for found in examine(connection, where=where) if found.number == number), None)
+    found = next((one for one in examine(connection, only=number, where=where) if one.number == number), None)
     if found is None:
         return None
     copy_aside(connection, "lovia_strands", _WHY, "strand = ?", number)
