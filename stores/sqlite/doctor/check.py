@@ -151,8 +151,9 @@ def _problems_of(
 
 def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
+    set_aside = partial(check_run.set_stray_aside, aside=aside)
     for what, selected in check_run.stray_rows(connection, where=where):
-        yield Problem(what, partial(_in_one, database, RUNS, check_run.set_stray_aside, selected))
+        yield Problem(what, partial(_in_one, database, RUNS, set_aside, selected))
     for run_id in check_run.run_ids(connection, where=where):
         found = check_run.examine(connection, run_id, where=where)
         change = partial(check_run.mend, aside=aside, where=where)
@@ -176,8 +177,9 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
     where = database.where
     if any(misplaced.misplaced(connection, where=where)):
         return  # they are what others lack
+    set_aside = partial(check_session.set_stray_aside, aside=aside)
     for what, rowid in check_session.stray_rows(connection):
-        yield Problem(what, partial(_in_one, database, SESSIONS, check_session.set_stray_aside, rowid))
+        yield Problem(what, partial(_in_one, database, SESSIONS, set_aside, rowid))
     is_hidden = any(check_strand.examine(connection, where=where))
     for session_id in check_session.session_ids(connection):
         if is_hidden and not check_session.is_reached(connection, session_id, where=where):

@@ -96,9 +96,10 @@ def stray_rows(connection: Connection) -> Iterator[tuple[str, int]]:
             yield f"the row of session {name!r} is not what was written", rowid
 
 
-def set_stray_aside(connection: Connection, rowid: int) -> None:
-    """Move it aside, in the transaction that is open."""
+def set_stray_aside(connection: Connection, rowid: int, *, aside: str) -> str:
+    """Move it aside, in the transaction that is open, and say so."""
     set_aside(connection, "lovia_sessions", _WHY, "rowid = ?", rowid)
+    return f"it was moved aside into {aside}"
 
 
 def session_ids(connection: Connection) -> list[str]:
