@@ -118,17 +118,26 @@ def pieces(connection: Connection, strand: Strand | None, *, where: str) -> Iter
 def readers(connection: Connection, number: int) -> list[Strand] | None:
     """The strands that go on from that one; None when it cannot be told, since a row that may be one is damaged or
     missing: then nothing of the strand may go."""
-    lost = (
+    forks = fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
+    try:
+        found = [strand for strand in (checked(row, where=None) for row in forks) if strand.base == number]
+    except StoreDamagedError:
+        return None
+    return None if _is_any_missing(connection) else found
+
+
+def _is_any_missing(connection: Connection) -> bool:
+    """True when a session with segments has no strand. Mostly it is enough to count."""
+    sessions, own = fetch(
+        connection,
+        "SELECT (SELECT count(*) FROM lovia_sessions),"
+        " (SELECT count(*) FROM lovia_strands WHERE state = 'own' AND state != 'dropped')",
+    )[0]
+    query = (
         "SELECT 1 FROM lovia_sessions s WHERE segments > 0 AND NOT EXISTS (SELECT 1 FROM lovia_strands t"
         " WHERE t.session_id = s.session_id AND t.state != 'dropped' AND t.state = 'own') LIMIT 1"
     )
-    try:
-        found = [
-            checked(row, where=None) for row in fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
-        ]
-    except StoreDamagedError:
-        return None
-    return None if fetch(connection, lost) else [strand for strand in found if strand.base == number]
+    return sessions > own and bool(fetch(connection, query))
 
 
 def writable(connection: Connection, strand: Strand, first: int) -> Strand:
