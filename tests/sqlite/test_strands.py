@@ -173,3 +173,30 @@ async def test_d1_a_damaged_strand_of_an_older_file_is_damage_after_the_migratio
             await conversations(path)
         assert [finding.repairable for finding in repair(path)] == [True]
         assert (check(path), await conversations(path)) == ([], before)
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_m3_what_a_whole_row_does_not_count_is_set_aside_and_kept_for_forks(
+    tmp_path: Path, is_forked: bool
+) -> None:
+    path = tmp_path / "store.db"
+    session = SQLiteSession(path)
+    before = await filled(path)
+    await session.rewind("other", keep_entries=4)
+    with raw(path) as connection:
+        (row,) = connection.execute("SELECT * FROM lovia_sessions WHERE session_id = 'other'").fetchall()
+    await session.append("other", before["other"][4:], run_id="b3")
+    if is_forked:
+        await session.fork_session("other", "its fork", upto="b3")
+        await session.confirm_fork("its fork")
+    change(path, "DELETE FROM lovia_sessions WHERE session_id = 'other'")
+    change(path, "INSERT INTO lovia_sessions VALUES (?, ?, ?, ?, ?)", *row)
+    with pytest.raises(StoreDamagedError, match="should have segments 1 to 2, and has 3"):
+        await session.load("other")
+    (done,) = repair(path)
+    assert done.what == f"session 'other' has segments that its row does not count{ASIDE}"
+    assert (check(path), await session.load("other")) == ([], before["other"][:4])
+    assert await session.load("its fork") == (before["other"] if is_forked else [])
+    with raw(path) as connection:
+        query = "SELECT json_extract(row, '$.run_id') FROM lovia_quarantine WHERE origin = 'lovia_segments'"
+        assert connection.execute(query).fetchall() == [("b3",)]
