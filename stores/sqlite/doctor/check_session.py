@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stores.entries import UnknownEntryError
-from stores.errors import StoreDamagedError, StoreVersionError
+from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.check_strand import led_elsewhere, seen_in
+from stores.sqlite.doctor.leading import bring_runs_up, led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import restorable
-from stores.sqlite.rows import RUNS
-from stores.sqlite.schema import bring_up, version_of
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
@@ -214,9 +211,7 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
 
     What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
     """
-    with suppress(StoreVersionError):  # a newer lovia's runs are not asked for what the session lost
-        if version_of(connection, RUNS, where=where):
-            bring_up(connection, RUNS, where=where)
+    bring_runs_up(connection, where=where)
     found = examine(connection, session_id, where=where)
     if not found.problems or not found.can_mend:
         return "it is whole again with what it shares" if found.can_mend else None

@@ -7,18 +7,15 @@ Of a row that is gone the segments that name its number tell, and the session's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from stores.errors import StoreDamagedError, StoreError
+from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.leading import bring_runs_up, fits, has_runs, reaches, runs_of, with_base
 from stores.sqlite.doctor.quarantine import copy_aside
-from stores.sqlite.rows import RUNS, read_row
-from stores.sqlite.saves import read_snapshot
-from stores.sqlite.schema import version_of
-from stores.sqlite.segments import SessionRow, read_segment, read_session
-from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, checked, pieces, strand_at
+from stores.sqlite.segments import read_session
+from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, checked
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -86,6 +83,7 @@ def examine(connection: Connection, *, only: int | None = None, where: str) -> I
 
 def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
     """Put the row right, in the transaction that is open, and say what was done."""
+    bring_runs_up(connection, where=where)
     found = next((one for one in examine(connection, only=number, where=where) if one.number == number), None)
     if found is None:
         return None
@@ -147,15 +145,9 @@ def _count(connection: Connection, query: str) -> int:
 def _sessions(connection: Connection) -> set[Any]:
     """The ids of all sessions that anything names."""
     queries = ["SELECT session_id FROM lovia_segments", "SELECT session_id FROM lovia_sessions"]
-    if _has_runs(connection):
+    if has_runs(connection):
         queries.append("SELECT session_id FROM lovia_runs")
     return {name for query in queries for (name,) in fetch(connection, query) if isinstance(name, str)}
-
-
-def _has_runs(connection: Connection) -> bool:
-    with suppress(StoreError):
-        return version_of(connection, RUNS, where="") > 0
-    return False
 
 
 def _is_named(connection: Connection, number: int) -> bool:
@@ -175,7 +167,7 @@ def _can_be(connection: Connection, strand: Strand, *, where: str) -> bool:
     if not is_based or not reaches(connection, strand, where=where):
         return False
     if strand.base is not None:
-        runs = _runs_of(connection, strand.session_id)
+        runs = runs_of(connection, strand.session_id)
         told = with_base(connection, replace(strand, base=None), strand.upto, runs, where=where)
         if told.base not in (None, strand.base):
             return False
@@ -190,59 +182,6 @@ def _is_of(connection: Connection, number: int, session_id: Any) -> bool:
     """True when segments in that strand are of the session, or there are none."""
     found = fetch(connection, "SELECT DISTINCT session_id FROM lovia_segments WHERE strand = ?", (number,))
     return not found or (session_id,) in found
-
-
-def fits(connection: Connection, strand: Strand, row: SessionRow, *, where: str) -> bool:
-    """True when with that strand the session has just what its row counts, and all of it is whole."""
-    try:
-        seen = [read_segment(connection, rowid, where=where) for rowid in seen_in(connection, strand, where=where)]
-        entries = sum(len(one.segment(where=where).entries) for one in seen)
-    except StoreError:
-        return False
-    return [one.n for one in seen] == list(range(1, row.segments + 1)) and entries == row.entries
-
-
-def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow, *, where: str) -> Strand | None:
-    """A strand with which the session has what its row counts, where that is sure, in the place of one that is
-    missing, or that leads to something else. Of one that is missing no segment tells."""
-    query = "SELECT max(strand) FROM lovia_strands"
-    number = strand.number if strand else (fetch(connection, query)[0][0] or 0) + 1
-    first = "SELECT min(n) FROM lovia_segments WHERE strand = ? AND typeof(n) = 'integer'"
-    own = fetch(connection, first, (number,))[0][0]
-    upto = row.segments if own is None else own - 1
-    found = Strand(number, row.session_id)
-    if upto:
-        found = with_base(connection, found, upto, _runs_of(connection, row.session_id), where=where)
-    return found if found != strand and fits(connection, found, row, where=where) else None
-
-
-def _runs_of(connection: Connection, session_id: str) -> list[str]:
-    query = "SELECT run_id FROM lovia_runs WHERE session_id = ? ORDER BY run_id"
-    found = fetch(connection, query, (session_id,)) if _has_runs(connection) else []
-    return [run_id for (run_id,) in found if isinstance(run_id, str)]
-
-
-def seen_in(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
-    """The row ids of the segments that the session with that strand has, in their order, as far as it can be told."""
-    rows: dict[object, int] = {}
-    with suppress(StoreDamagedError):
-        for piece, last in pieces(connection, strand, where=where):
-            query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND (n <= ? OR typeof(n) != 'integer')"
-            for n, rowid in fetch(connection, query, (piece.number, last)):
-                rows.setdefault(n, rowid)
-    return [rows[n] for n in sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))]
-
-
-def reaches(connection: Connection, strand: Strand, *, where: str) -> bool:
-    """True when all that the strand begins with is there."""
-    seen: set[int] = set()
-    try:
-        for piece, last in pieces(connection, strand, where=where):
-            found = fetch(connection, "SELECT n FROM lovia_segments WHERE strand = ? AND n <= ?", (piece.number, last))
-            seen |= {n for (n,) in found}
-    except StoreDamagedError:
-        return False
-    return seen >= set(range(1, strand.upto + 1))
 
 
 def _by_segments(connection: Connection, number: int, said: Any, *, where: str) -> Strand | None:
@@ -269,42 +208,3 @@ def _state(connection: Connection, number: int, session_id: str) -> str:
 
 def _is_there(connection: Connection, session_id: str) -> bool:
     return bool(fetch(connection, "SELECT 1 FROM lovia_sessions WHERE session_id = ?", (session_id,)))
-
-
-def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[str], *, where: str) -> Strand:
-    """The strand with the one that it goes on from, where that is sure: an older one of the session itself, or the one
-    with the segment that a run of it, which a fork began, says it started from."""
-    bases = [(base.number, min(base.shared, upto)) for base in _own_before(connection, alone, where=where)]
-    query = "SELECT strand FROM lovia_segments WHERE strand < ? AND n = ? AND run_id = ? ORDER BY strand DESC"
-    for run_id in run_ids:
-        if began := _history_upto(connection, run_id, where=where):
-            bases += [(number, upto) for (number,) in fetch(connection, query, (alone.number, upto, began))]
-    strands = [replace(alone, base=base, upto=upto, shared=shared) for base, shared in bases]
-    reached = [strand for strand in strands if reaches(connection, strand, where=where)]
-    row = _row(connection, alone.session_id, where=where)
-    fitting = [strand for strand in reached if row and fits(connection, strand, row, where=where)]
-    return next(iter([*fitting, *reached]), alone)
-
-
-def _row(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
-    with suppress(StoreDamagedError):
-        return read_session(connection, session_id, where=where)
-    return None
-
-
-def _own_before(connection: Connection, strand: Strand, *, where: str) -> Iterator[Strand]:
-    """The older strands that the strand's session had, the newest first."""
-    query = "SELECT strand FROM lovia_strands WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
-    for (number,) in fetch(connection, query, (strand.number, strand.session_id, DROPPED)):
-        with suppress(StoreDamagedError):
-            if found := strand_at(connection, number, where=where):
-                yield found
-
-
-def _history_upto(connection: Connection, run_id: str, *, where: str) -> str | None:
-    """The run with whose segment the history of that one ended, as its checkpoint has it."""
-    try:
-        row = read_row(connection, run_id, where=where) if version_of(connection, RUNS, where=where) else None
-        return read_snapshot(connection, row, where=where).head.history_upto if row else None
-    except StoreError:
-        return None
