@@ -127,7 +127,10 @@ def readers(connection: Connection, number: int) -> list[Strand] | None:
 
 
 def _is_any_missing(connection: Connection) -> bool:
-    """True when a session with segments has no strand. Mostly it is enough to count."""
+    """True when a session with segments has no strand. Mostly it is enough to count.
+
+    ``state != 'dropped'`` says nothing beside the other condition, but is that of the index.
+    """
     sessions, own = fetch(
         connection,
         "SELECT (SELECT count(*) FROM lovia_sessions),"
