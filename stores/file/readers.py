@@ -41,7 +41,7 @@ def marks(folder: Folder) -> dict[str, Part | None]:
     if found is None:
         return {}
     with found:
-        return {f"{name}.json": _part(folder, found, name) for name in found.records()}
+        return {f"{name}.json": read_here(folder, found, name) for name in found.records()}
 
 
 def sources_first(root: Root, names: list[str]) -> list[str]:
@@ -72,8 +72,21 @@ def place_mark(root: Root, fork_id: str, part: Part) -> None:
         found.write(f"{name_of(fork_id)}.json", codec.encode(mark))
 
 
-def _part(folder: Folder, found: Folder, name: str) -> Part | None:
-    """What the fork of that name says it reads here. Where it cannot be read, its mark is believed."""
+def read_mark(found: Folder, name: str) -> Part:
+    """The mark of the fork of that name, checked."""
+    where = found.where(f"{name}.json")
+    mark = codec.decode(found.read(f"{name}.json") or b"", "reader", where=where)
+    counts = type(mark.get("epoch")) is type(mark.get("count")) is int
+    if not counts or not isinstance(mark.get("id"), str) or name_of(mark["id"]) != name:
+        raise StoreDamagedError("this is not the mark of the fork that its name says", where=where)
+    return mark
+
+
+def read_here(folder: Folder, found: Folder, name: str) -> Part | None:
+    """What the fork of that name reads of the session in ``folder``, whose marks are in ``found``; None: it is gone.
+
+    Where the fork itself cannot be read, its mark is believed.
+    """
     try:
         fork = Folder.open(f"{os.path.dirname(folder.path)}/{name}")
         if fork is None:
@@ -82,8 +95,8 @@ def _part(folder: Folder, found: Folder, name: str) -> Part | None:
             data = fork.read(SESSION)
             if data is None and is_begun(fork.path):
                 raise StoreDamagedError(f"{SESSION} is missing", where=fork.where(SESSION))
-            fields = parse_session(data, fork.where(SESSION)) if data else {}
+            fields = {} if data is None else parse_session(data, fork.where(SESSION))
     except StoreError:
-        return codec.decode(found.read(f"{name}.json") or b"", "reader", where=found.where(f"{name}.json"))
+        return read_mark(found, name)
     parts = base_parts(fields.get("base"))
     return next((part for part in parts if name_of(part["session"]) == os.path.basename(folder.path)), None)

@@ -33,6 +33,10 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:100])
 
 
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
 def junk(file: Path) -> None:
     file.write_bytes(b"\0" * 300)
 
@@ -170,7 +174,7 @@ async def test_r7_a_fork_has_its_own_lost_segment_again(path: Path) -> None:
     assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1", "f2"])
 
 
-@pytest.mark.parametrize("damage", [cut, Path.unlink])
+@pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
 @pytest.mark.parametrize("own", [[], ["f1"], ["f1", "f2"]])
 async def test_d3_a_forks_lost_session_json_is_made_again_with_what_it_began_with(
     path: Path, damage: Callable[[Path], None], own: list[str]
@@ -184,6 +188,36 @@ async def test_d3_a_forks_lost_session_json_is_made_again_with_what_it_began_wit
     assert own_files(path, "sessions/talk.") == marks
     await store.session.append("afork", [say("more")], run_id="next")
     assert (check(path), await runs(store)) == ([], ["r1", "r2", *own, "next"])
+
+
+async def test_d3_what_a_fork_with_an_empty_session_json_reads_is_not_removed(path: Path) -> None:
+    store = await forked_talk(path, "f1")
+    empty(only(path, "sessions/afork.*/session.json"))
+    assert await store.session.rewind("talk", keep_entries=0) == 6
+    repair(path)
+    assert (check(path), await runs(store), await runs(store, "talk")) == ([], ["r1", "r2", "f1"], [])
+
+
+@pytest.mark.parametrize("damage", [cut, empty])
+async def test_d3_a_damaged_mark_is_made_again_and_a_fork_is_not_guessed_from_it(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    store = await forked_talk(path, "f1")
+    mark = only(path, "sessions/talk.*/forks/*.json")
+    whole = mark.read_bytes()
+    damage(mark)
+    (finding,) = repair(path)
+    assert (finding.file, finding.repairable) == (str(mark), True)
+    assert "the mark of forked session 'afork', which keeps what it begins with, is damaged: " in finding.what
+    assert (check(path), mark.read_bytes()) == ([], whole)
+    damage(mark)
+    cut(only(path, "sessions/afork.*/session.json"))
+    before = everything(path)
+    assert [finding.repairable for finding in repair(path)] == [False, False]
+    assert everything(path) == before
+    mark.write_bytes(whole)
+    repair(path)
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1"])
 
 
 async def test_d3_a_fork_of_which_nothing_says_what_it_began_with_is_left_as_it_is(path: Path) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from stores import codec
 from stores.errors import StoreDamagedError
 from stores.file.doctor.restoring import readable
 from stores.file.names import FORKS
-from stores.file.readers import is_begun
+from stores.file.readers import is_begun, read_mark
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, Place, base_parts, documents, fresh_session, parse_session, shared_places
+from stores.file.segments import (
+    SESSION,
+    Log,
+    Place,
+    base_parts,
+    documents,
+    fresh_session,
+    parse_session,
+    shared_places,
+    uncounted,
+)
 
 
 def is_fork(root: Root, name: str, places: list[Place]) -> bool:
     """True when what is left of the session in the folder of that name shows that it began with another."""
     if first := _first(places):
         return True
-    return first is None and bool(_marks(root, name)) and is_begun(root.part("sessions", name))
+    return first is None and bool(_sources(root, name)) and is_begun(root.part("sessions", name))
 
 
 def fork_id(root: Root, name: str) -> str | None:
@@ -28,7 +38,8 @@ def fork_id(root: Root, name: str) -> str | None:
 def found_base(root: Root, name: str, places: list[Place]) -> dict[str, Any] | None:
     """The ``base`` of the session with those segments of its own; None for one that is no fork.
 
-    Raises `StoreDamagedError` when the marks are not there, or lead to something else than stood before its segments.
+    Raises `StoreDamagedError` when the marks are not there, cannot be read, or lead to something else than stood before
+    its segments.
     """
     first = _first(places)
     if not is_fork(root, name, places):
@@ -52,16 +63,26 @@ def _first(places: list[Place]) -> int | None:
     return next((int(document["first"]) for document in found if document), None)
 
 
-def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:
-    """The fork's marks, each with the id of the session it stands in, and with how many that one began with."""
+def _sources(root: Root, name: str) -> list[str]:
+    """The session folders in which the fork has a mark, whatever is in it."""
     with root.open_folder("sessions") as sessions:
-        sources = sessions.names() if sessions else []
+        sources = sorted(sessions.names()) if sessions else []
+    return [source for source in sources if os.path.lexists(root.part("sessions", source, FORKS, f"{name}.json"))]
+
+
+def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:
+    """The fork's marks, each with the id of the session it stands in, and with how many that one began with.
+
+    Raises where one of them, or its session, cannot be read: the others would say less than the fork began with.
+    """
     found = []
-    for source in sources:
+    for source in _sources(root, name):
         with root.open_folder("sessions", source, FORKS) as folder, root.open_folder("sessions", source) as session:
-            mark, file = folder and folder.read(f"{name}.json"), session and session.read(SESSION)
-            if folder and session and mark and file:
-                fields = parse_session(file, session.where(SESSION))
-                reader = codec.decode(mark, "reader", where=folder.where(f"{name}.json"))
-                found.append((len(base_parts(fields["base"])), fields["id"], reader))
+            if folder is None or session is None:
+                continue
+            data, where = session.read(SESSION), session.where(SESSION)
+            fields = uncounted(root, source) if data is None else parse_session(data, where)
+            if fields is None:
+                raise StoreDamagedError(f"{SESSION} is missing", where=where)
+            found.append((len(base_parts(fields["base"])), fields["id"], read_mark(folder, name)))
     return found

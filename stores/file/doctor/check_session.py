@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,25 +12,24 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP, Folder
 from stores.file.doctor.beginnings import fork_id, found_base, is_fork
+from stores.file.doctor.check_marks import problems_of_marks
 from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.doctor.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
-from stores.file.readers import marks, place_mark
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
     Log,
     Place,
-    base_parts,
     beginning,
     documents,
     fresh_session,
     newest_places,
     parse_session,
     read_log,
-    session_folder,
+    read_session,
 )
 
 
@@ -47,7 +44,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         strange = [entry for entry in names if entry not in own and not parse_segment_name(entry)]
         problems = [Problem(folder.where(entry), "not a file of this store; it is left alone") for entry in strange]
         problems += _problems_of_markers(root, name)
-        problems += _problems_of_forks(root, folder, name)
+        problems += problems_of_marks(root, folder, name)
         file = folder.where(SESSION)
         try:
             data = folder.read(SESSION)
@@ -151,7 +148,7 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
     """
     name = name_of(session_id)
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
-        fields = parse_session(folder.read(SESSION) or codec.encode(fresh_session(session_id)), folder.where(SESSION))
+        fields = read_session(folder, session_id) or fresh_session(session_id)
         newest = newest_places(places, fields)
         log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
         log.fields["epoch"], kept = fields["epoch"] + 1, True
@@ -186,30 +183,6 @@ def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, An
     name = segment_name(n, epoch, document["run"])
     folder.write(name, lines.bytes(), by=temps)
     log.count(name, len(entries), lines.sum, document.get("at"))
-
-
-def _problems_of_forks(root: Root, folder: Folder, name: str) -> list[Problem]:
-    """Marks of forks that are gone; the session itself, when it is a fork whose own marks are missing."""
-    problems = []
-    for file, part in marks(folder).items():
-        if part is None:
-            where, remove = folder.where(f"{FORKS}/{file}"), partial(_unmark, root, name, file)
-            problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
-    with suppress(StoreError):
-        data = folder.read(SESSION)
-        fields = parse_session(data, folder.where(SESSION)) if data else {}
-        for part in base_parts(fields.get("base")):
-            where = root.part(*session_folder(part["session"]), FORKS, f"{name}.json")
-            if not os.path.lexists(where):
-                what = f"the mark of forked session {fields['id']!r}, which keeps what it begins with, is missing"
-                problems.append(Problem(where, what, partial(place_mark, root, fields["id"], part)))
-    return problems
-
-
-def _unmark(root: Root, name: str, file: str) -> None:
-    with root.make_folder("sessions", name, FORKS) as found:
-        found.unlink(file)
-        found.sync()
 
 
 def _problems_of_markers(root: Root, name: str) -> list[Problem]:

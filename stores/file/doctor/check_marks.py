@@ -1,0 +1,69 @@
+"""What may be wrong with the marks of forked sessions, which keep what those begin with (H3)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+
+from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
+from stores.file.disk import Folder
+from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.names import FORKS
+from stores.file.readers import Part, place_mark, read_here, read_mark
+from stores.file.root import Root
+from stores.file.segments import SESSION, base_parts, parse_session, session_folder
+
+
+def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
+    """Marks of forks that are gone; the session itself, when it is a fork whose own marks are missing."""
+    problems = []
+    with root.open_folder("sessions", name, FORKS) as found:
+        for fork in found.records() if found else ():
+            where = folder.where(f"{FORKS}/{fork}.json")
+            try:
+                if found and read_here(folder, found, fork) is None:
+                    remove = partial(_unmark, root, name, f"{fork}.json")
+                    problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
+            except StoreError as error:
+                problems.append(Problem(where, f"{error.message}, and what the fork reads here cannot be told"))
+    with suppress(StoreError):
+        data = folder.read(SESSION)
+        fields = {} if data is None else parse_session(data, folder.where(SESSION))
+        for part in base_parts(fields.get("base")):
+            problems += _problems_of_mark(root, name, str(fields["id"]), part)
+    return problems
+
+
+def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[Problem]:
+    """What is wrong with the mark that the forked session has where it reads that part.
+
+    Where nobody may look there, the session it stands in says so.
+    """
+    place = (*session_folder(part["session"]), FORKS)
+    what = f"the mark of forked session {fork_id!r}, which keeps what it begins with, "
+    with suppress(StoreUnreadableError, StoreVersionError), root.open_folder(*place) as found:
+        if found is None or f"{name}.json" not in found.names():
+            mend = partial(place_mark, root, fork_id, part)
+            return [Problem(root.part(*place, f"{name}.json"), f"{what}is missing", mend)]
+        try:
+            mark = read_mark(found, name)
+            if (mark["epoch"], mark["count"]) == (part["epoch"], part["count"]):
+                return []
+            what += "names other segments"
+        except (StoreUnreadableError, StoreVersionError):
+            raise
+        except StoreError as error:
+            what += f"is damaged: {error.message}"
+        return [Problem(found.where(f"{name}.json"), what, partial(_mark_again, root, name, fork_id, part))]
+    return []
+
+
+def _mark_again(root: Root, name: str, fork_id: str, part: Part) -> None:
+    set_aside(root, *session_folder(part["session"]), FORKS, f"{name}.json", keep=True)
+    place_mark(root, fork_id, part)
+
+
+def _unmark(root: Root, name: str, file: str) -> None:
+    with root.make_folder("sessions", name, FORKS) as found:
+        found.unlink(file)
+        found.sync()
