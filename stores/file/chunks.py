@@ -272,6 +272,12 @@ def check_follows(chunk: Chunk, before: Chunk) -> None:
         raise StoreDamagedError("the chunk does not follow the one before it", where=chunk.where)
 
 
+def _check_base(chunk: Chunk, before: Chunk) -> None:
+    """Raise unless a fork's first ``chunk`` goes on from ``before``: if not, that is not what it was."""
+    if chunk.prev != before.sum:
+        raise StoreDamagedError("the chunk is not as it was when it was forked", where=before.where)
+
+
 def missing(run_id: str, n: int, where: str) -> StoreDamagedError:
     return StoreDamagedError(f"chunk {n} of run {run_id!r} is missing", where=where)
 
@@ -294,7 +300,7 @@ def read_all(root: Root, run_id: str, key: str, tail: int, *, beyond: bool = Tru
                 for before in read_all(root, *base_of(chunk), beyond=False):
                     yield before
                 if before is not None:
-                    check_follows(chunk, before)
+                    _check_base(chunk, before)
             yield chunk
 
 
@@ -314,7 +320,7 @@ def read_backwards(root: Root, run_id: str, key: str, tail: int, *, beyond: bool
     if after.base:
         shared = read_backwards(root, *base_of(after), beyond=False)
         last = next(shared)
-        check_follows(after, last)
+        _check_base(after, last)
         yield last
         yield from shared
 

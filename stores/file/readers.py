@@ -16,7 +16,7 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.root import Root
-from stores.file.segments import SESSION, Place, base_parts, newest_places, parse_session, session_folder
+from stores.file.segments import SESSION, base_parts, newest_places, parse_session, places_in, session_folder
 
 Part = dict[str, Any]
 """What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""
@@ -27,7 +27,7 @@ def read_by_forks(folder: Folder) -> set[str]:
     parts = [part for part in marks(folder).values() if part]
     if not parts:
         return set()
-    places = [Place(*found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+    places = places_in(folder)
     read: set[str] = set()
     for part in parts:
         then = {"epoch": part["epoch"], "limit": part["count"]}

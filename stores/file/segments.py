@@ -77,7 +77,7 @@ def read_log(root: Root, session_id: str) -> Log:
         if folder is None:
             return Log(session_id, fresh_session(session_id), [], [])
         fields = read_session(folder, session_id)
-        places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+        places = places_in(folder)
     if fields is None:
         fields = fresh_session(session_id)
         if any(place.n != 1 or place.epoch for place in places):
@@ -117,9 +117,14 @@ def fresh_session(session_id: str) -> dict[str, Any]:
     return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "base": None}
 
 
-def _place(found: tuple[int, int, str], folder: str) -> Place:
-    n, epoch, run = found
-    return Place(n, epoch, run, folder)
+def places_of(root: Root, name: str) -> list[Place]:
+    """Every segment file in the session folder of that name, live or not."""
+    with root.open_folder("sessions", name) as folder:
+        return sorted(places_in(folder)) if folder else []
+
+
+def places_in(folder: Folder) -> list[Place]:
+    return [Place(*found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
 
 
 def newest_places(places: Iterable[Place], fields: dict[str, Any]) -> dict[int, Place]:
@@ -164,7 +169,7 @@ def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
             if folder is None:
                 where = root.part(*session_folder(part["session"]))
                 raise StoreDamagedError("the fork's source is missing", where=where)
-            places = [_place(found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
+            places = places_in(folder)
         then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
         try:
             shared += _live([place for place in places if place.n <= part["count"]], then)

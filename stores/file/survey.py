@@ -66,6 +66,14 @@ def look_into(root: Root, key: str) -> DataFolder:
     return found
 
 
+def sources(folders: dict[str, DataFolder], key: str) -> int:
+    """How many other data folders that one goes on from, one behind the other."""
+    passed = [key]
+    while (folder := folders.get(passed[-1])) and folder.base and folder.base not in passed:
+        passed.append(folder.base)
+    return len(passed) - 1
+
+
 @contextmanager
 def _noted(found: DataFolder) -> Iterator[None]:
     """A look at the folder that goes as far as it can."""

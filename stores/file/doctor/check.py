@@ -15,16 +15,18 @@ from pathlib import Path
 from stores import codec
 from stores.errors import RunLockedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP
+from stores.file.doctor.check_orphan import problems_of_orphan
 from stores.file.doctor.check_results import problems_of_results
-from stores.file.doctor.check_run import problems_of_orphan, problems_of_run, read_fields
+from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
+from stores.file.doctor.lost_refs import read_fields
 from stores.file.doctor.quarantine import Problem, set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.readers import sources_first
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
-from stores.file.survey import DataFolder, survey
+from stores.file.survey import DataFolder, sources, survey
 from stores.findings import Finding
 from stores.oslock import Lock
 
@@ -119,9 +121,16 @@ class Unit:
                     break
                 tried[new[0].file, new[0].what] = _mended(new[0])
                 problems = self._careful()
+            left = {(problem.file, problem.what): problem for problem in problems}
+            done = [finding for key, finding in tried.items() if key not in left or not finding.repairable]
             failed = {key for key, finding in tried.items() if not finding.repairable}
-            left = [problem for problem in problems if (problem.file, problem.what) not in failed]
-            return [*tried.values(), *(replace(problem, mend=None).finding() for problem in left)]
+            return [*done, *(_as_is(problem) for key, problem in left.items() if key not in failed)]
+
+
+def _as_is(problem: Problem) -> Finding:
+    """One that is left: nothing can mend it, or it is still there after it was to be mended."""
+    done = "it is still so after the repair" if problem.mend else None
+    return replace(problem, mend=None).finding(done)
 
 
 def _mended(problem: Problem) -> Finding:
@@ -178,14 +187,19 @@ def _units(root: Root) -> Iterator[Unit]:
     with root.open_folder("runs") as runs:
         names = sorted(runs.names()) if runs else []
     named: set[str] = set()
+    units: list[tuple[int, Unit]] = []
     for file in names:
         name = file.removesuffix(".json")
         keys, run_id = _keys_of(root, name, folders)
         named |= keys
-        yield Unit(root.part("runs", file), _run(root, name, folders), _run_lock(root, run_id))
+        unit = Unit(root.part("runs", file), _run(root, name, folders), _run_lock(root, run_id))
+        units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key, folder in folders.items():
         if key not in named:
-            yield Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))
+            unit = Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))
+            units.append((sources(folders, key), unit))
+    for _, unit in sorted(units, key=lambda found: found[0]):  # what a fork shares is mended at its source
+        yield unit
     with root.open_folder("sessions") as sessions:
         session_names = sessions.names() if sessions else []
     for name in sources_first(root, session_names):

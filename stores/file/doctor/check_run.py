@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 
 from stores import codec
 from stores.entries import UnknownEntryError
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.chunks import Chunk, read_all
 from stores.file.disk import TEMP
 from stores.file.doctor.finished import is_finished, set_finished_aside, unfinished
+from stores.file.doctor.lost_refs import examine, lost_ref_of, read_fields
 from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.doctor.salvage import Salvage, salvage
 from stores.file.forking import mark, readers, release, shared_key
+from stores.file.locks import SESSIONS, lock_of
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, may_be_of, name_of
-from stores.file.refs import Ref, parse_ref
+from stores.file.refs import Ref
 from stores.file.root import Root
+from stores.file.session_forking import bare_fork
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER
 from stores.records import Status
-
-
-def read_fields(root: Root, name: str) -> Ref:
-    """The ref of that name. Raises what is wrong with it."""
-    with root.open_folder("runs") as runs:
-        data = runs.read(f"{name}.json") if runs else None
-        if runs is None or data is None:
-            raise FileNotFoundError(name)
-        return parse_ref(data, name, runs.where(f"{name}.json"))
 
 
 def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> list[Problem]:
@@ -42,11 +36,11 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
     except (StoreUnreadableError, StoreVersionError) as error:
         return [Problem(file, error.message)]
     except StoreError as error:
-        mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
+        owned = [folder for folder in folders.values() if folder.run_id and not folder.is_dropped]
+        mine = [folder for folder in owned if name_of(str(folder.run_id)) == name]
         if _is_hidden(folders, mine):
             return [Problem(file, f"{error.message}; its data may be what cannot be read")]
-        lost = "" if mine else "; no data of it was found"
-        return [Problem(file, error.message + lost, partial(_rebuild, root, name, mine), is_lost=not mine)]
+        return [lost_ref_of(root, name, file, error.message, mine)]
     if ref.is_deleted:
         return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
     fresh, wrong = examine(root, ref)
@@ -131,29 +125,36 @@ def _set_fork_aside(root: Root, ref: Ref) -> str:
     """Its own saves go on from what is lost. They stay readable in quarantine, one a line."""
     set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
     aside = set_aside(root, "data", ref.key) or "gone"
-    return f"fork {ref.run_id!r} cannot be kept without it: its data was {aside}, and its id is free"
+    lost = f"fork {ref.run_id!r} cannot be kept without it: its data was {aside}"
+    return lost + _with_session(root, ref, "and its id is free")
 
 
-def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
-    """The ref as its data has it, up to the first thing that is wrong with them, and that."""
-    fresh = Ref(ref.run_id, ref.fields | {"status": Status.RUNNING.value, "save": 0})
-    last: Chunk | None = None
+def _with_session(root: Root, ref: Ref, end: str) -> str:
+    """The session that was forked for the run goes aside with it; the ``end`` of the sentence that says so.
+
+    But it stays where there is more in it: a segment of its own, or another run.
+    """
+    if ref.session_id is None or not ref.fields.get("parent"):
+        return f", {end}"
+    name = name_of(ref.session_id)
+    with root.make_folder(*SESSIONS) as locks:
+        lock = lock_of(locks.path, name)
+    if not lock.try_take():
+        return "; its session stays"
     try:
-        for chunk in read_all(root, ref.run_id, ref.key, ref.tail):
-            for record in chunk.records:
-                fresh.advance_by_record(record)
-            if chunk.header["key"] == ref.key:
-                fresh.point_at(chunk.n, chunk.sum)
-            for record in chunk.records:
-                codec.decode_save(record, where=chunk.where, run_id=ref.run_id)
-            last = chunk
-        if last is not None:
-            ref.check_newest(last)
-    except StoreError as error:
-        return fresh, error
-    except (KeyError, TypeError) as error:
-        return fresh, StoreError(f"a save lacks {error}", where=root.part("data", ref.key))
-    return fresh, None
+        if not _is_only_in(root, ref, ref.session_id):
+            return "; its session stays"
+        return f", its session was {set_aside(root, 'sessions', name) or 'gone'}, {end}"
+    finally:
+        lock.release()
+
+
+def _is_only_in(root: Root, ref: Ref, session_id: str) -> bool:
+    """True when nothing is in the session but what it began with, and the run."""
+    with suppress(StoreError), root.open_folder(*marker_folder(session_id)) as markers:
+        others = {f"{name}.json" for name in markers.records()} if markers else set()
+        return not others - {f"{name_of(ref.run_id)}.json"} and bare_fork(root, session_id) is not None
+    return False
 
 
 def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
@@ -164,8 +165,8 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     kept = found.last if found else fresh.save
     back = partial(_cut_back, root, ref, fresh, found)
     if not (found and found.is_proven) and is_finished(root, ref):
-        cut = back if kept else partial(set_aside, root, "data", ref.key)
-        return Problem(file, what, partial(set_finished_aside, root, ref, cut), outlook=CAN_ANSWER)
+        mend = partial(set_finished_aside, root, ref, back, stays=bool(kept))
+        return Problem(file, what, mend, outlook=CAN_ANSWER)
     if found and _is_fork_lost(ref, found):
         return _lost_fork(root, ref, file, what)
     if not kept:
@@ -174,8 +175,8 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     doubt = ""
     if found and not found.is_proven:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
-    mend = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
-    return Problem(file, what, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
+    keep = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
+    return Problem(file, what, keep, outlook=f"saves 1 to {kept} can be kept{doubt}")
 
 
 def _is_fork_lost(ref: Ref, found: Salvage) -> bool:
@@ -196,7 +197,8 @@ def _drop(root: Root, ref: Ref) -> str:
     """Nothing of the run can be read: all of it goes aside."""
     set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
     aside = set_aside(root, "data", ref.key) or "gone"
-    return f"no save of run {ref.run_id!r} can be kept: it was {aside}, and its id would start over"
+    lost = f"no save of run {ref.run_id!r} can be kept: it was {aside}"
+    return lost + _with_session(root, ref, "and its id would start over")
 
 
 def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str = "") -> str:
@@ -214,48 +216,6 @@ def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str
         with root.make_folder("runs") as runs:
             fresh.write(runs, by=data)
     return done + moved(aside)
-
-
-def _rebuild(root: Root, name: str, folders: list[DataFolder]) -> None:
-    """A ref that cannot be read goes aside, and is made again from the newest data of its run."""
-    found = [examine(root, Ref.new(folder.run_id or "", folder.key))[0] for folder in folders]
-    set_aside(root, "runs", f"{name}.json")
-    if whole := [ref for ref in found if ref.save]:
-        newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
-        with root.make_folder("runs") as runs, root.make_folder("data", newest.key) as data:
-            newest.write(runs, by=data)
-
-
-def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
-    """A data folder that no ref names."""
-    file = root.part("data", folder.key)
-    aside = partial(set_aside, root, "data", folder.key)
-    if folder.unreadable:
-        return [Problem(folder.unreadable.where or file, folder.unreadable.message)]
-    if folder.is_dropped:
-        what = "data of a run that is gone, kept for forks that are gone too"
-        is_read = bool(readers(root, folder.key))
-        return [] if is_read else [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
-    if folder.chunks == 0:
-        what = "a crash cut off a run before it began"
-        return [] if folder.is_young else [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
-    if folder.run_id is None:
-        return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
-    if folder.saves > 1 and not _has_ref(root, folder.run_id):
-        what = f"the ref of run {folder.run_id!r} is missing; it can be made from the data"
-        return [Problem(file, what, partial(_rebuild, root, name_of(folder.run_id), [folder]))]
-    what = f"a crash cut off run {folder.run_id!r} before it began"
-    return [Problem(file, what, aside, is_leftover=True)]
-
-
-def _has_ref(root: Root, run_id: str) -> bool:
-    try:
-        read_fields(root, name_of(run_id))
-    except FileNotFoundError:
-        return False
-    except StoreError:
-        return True
-    return True
 
 
 def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> list[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.doctor.restoring import leave_markers, readable, ref_of, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
+from stores.file.readers import read_by_forks
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
@@ -30,6 +32,7 @@ from stores.file.segments import (
     parse_session,
     read_log,
     read_session,
+    session_folder,
 )
 
 
@@ -85,11 +88,23 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
             what = f"{error.message}, which forked session {session_id!r} begins with"
             return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
         return [_damaged(root, session_id, places, error)]
+    read = _read_by_forks(root, session_id)
     for place in places:
         if place.epoch > log.fields["epoch"]:
             what = "a rewind that was cut off before it took effect"
-            problems.append(Problem(f"{folder}/{place.file}", what, partial(_aside, root, place), is_leftover=True))
+        elif read is not None and place not in log.places and place.file not in read:
+            what = "a segment that was undone, and that no fork reads"
+        else:
+            continue
+        problems.append(Problem(f"{folder}/{place.file}", what, partial(_aside, root, place), is_leftover=True))
     return problems
+
+
+def _read_by_forks(root: Root, session_id: str) -> set[str] | None:
+    """The segment files of the session that forks read; None where that cannot be told, which is said of the mark."""
+    with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
+        return read_by_forks(folder) if folder else set()
+    return None
 
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> Problem:

@@ -8,20 +8,21 @@ So what is left of the checkpoint goes aside, and one is made again from the seg
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from stores import codec
 from stores.closing import save_of_segment
-from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Tail
-from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.doctor.quarantine import Problem, copy_aside, set_aside
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.file.segments import read_log, read_segment, segment_of
+from stores.file.segments import places_of, read_log, read_segment, segment_of
 from stores.findings import CAN_ANSWER, answers
-from stores.records import Save, Segment
+from stores.records import Segment
 
 
 def is_finished(root: Root, ref: Ref) -> bool:
@@ -52,29 +53,56 @@ def unfinished(root: Root, ref: Ref, file: str) -> Problem:
     return Problem(file, what, lambda: set_finished_aside(root, ref), outlook=CAN_ANSWER)
 
 
-def set_finished_aside(root: Root, ref: Ref, cut_back: Callable[[], object] | None = None) -> str:
+def set_finished_aside(
+    root: Root, ref: Ref, cut_back: Callable[[], object] | None = None, *, stays: bool = True
+) -> str:
     """A checkpoint made of the segment takes the place of the ref, and then the data goes aside.
 
-    But what forks read of those stays, and is ``cut_back`` to what is whole.
+    What forks read of those ``stays`` as well, and is ``cut_back`` to what is whole: in quarantine it is as it was.
     """
-    segment = finished_segment(root, ref)
-    if cut_back and readers(root, ref.key):
+    stays = stays and bool(readers(root, ref.key))
+    copied = copy_aside(root, "data", ref.key) if stays else None
+    if cut_back and stays:
         cut_back()
     aside = set_aside(root, "runs", f"{name_of(ref.run_id)}.json", keep=True)
-    if segment is not None and ref.session_id is not None:
-        _write_again(root, ref.run_id, save_of_segment(segment, ref.session_id))
-    if readers(root, ref.key):
+    write_from_segment(root, ref)
+    if stays:
         release(root, ref.key)
     else:
-        aside = set_aside(root, "data", ref.key) or aside
-    return answers(ref.run_id, aside or "gone")
+        copied = set_aside(root, "data", ref.key)
+    return answers(ref.run_id, copied or aside or "gone")
 
 
-def _write_again(root: Root, run_id: str, save: Save) -> None:
-    """The run as that one save, in new data. Its ref is the commit; its session knows already, so no marker is left."""
-    ref = Ref.new(run_id, new_key(run_id))
+def held_run(root: Root, run_digest: str) -> Ref | None:
+    """A ref, of data to come, of the finished run whose id has that hash: where just one session holds its segment.
+
+    Raises `StoreUnreadableError` or `StoreVersionError` where one that cannot be looked into may be another.
+    """
+    with root.open_folder("sessions") as sessions:
+        names = sorted(sessions.names()) if sessions else []
+    found: dict[str, Ref] = {}
+    for place in (place for name in names for place in places_of(root, name) if place.digest == run_digest):
+        with suppress(StoreDamagedError):
+            document = read_segment(place, None)
+            ref = Ref.new(document["run"], new_key(document["run"]))
+            ref.fields["session"] = document.get("id")
+            if ref.session_id and is_finished(root, ref):
+                found[ref.session_id] = ref
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def write_from_segment(root: Root, lost: Ref) -> None:
+    """The run as the one save that its segment comes to, in new data.
+
+    Its ref is the commit; its session knows already, so no marker is left.
+    """
+    segment = finished_segment(root, lost)
+    if segment is None or lost.session_id is None:
+        return
+    save = save_of_segment(segment, lost.session_id)
+    ref = Ref.new(lost.run_id, new_key(lost.run_id))
     ref.advance_by(save)
-    tail = Tail(run_id, ref.key, sets={})
+    tail = Tail(lost.run_id, ref.key, sets={})
     tail.add(codec.encode_save(save), save)
     with root.make_folder("data", ref.key) as data, root.make_folder("runs") as runs:
         data.write(chunk_name(1), tail.lines.bytes())

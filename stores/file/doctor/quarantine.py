@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stores.file.disk import Folder, flush, write_error
+from stores.file.disk import TEMP, Folder, flush, write_error
 from stores.file.root import Root
 from stores.findings import Finding
 
@@ -47,9 +47,7 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     if not os.path.lexists(source):
         return None
     with root.make_folder("quarantine") as quarantine:
-        plain = "__".join(parts)
-        taken = set(quarantine.names())
-        name = next(name for name in (plain, *(f"{plain}.{n}" for n in range(1, len(taken) + 2))) if name not in taken)
+        name = _free_name(quarantine, parts)
         try:
             (os.link if keep else os.rename)(source, quarantine.where(name))
         except OSError as error:
@@ -58,3 +56,39 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     with Folder.make(os.path.dirname(source)) as folder:
         flush(folder.fd)
     return f"moved to quarantine/{name}"
+
+
+def copy_aside(root: Root, *parts: str) -> str | None:
+    """Have all files of a folder in ``quarantine`` too, durably and at once, and say where. Missing: None.
+
+    Nothing is copied: a file of ours is never written to, only replaced, so a second name keeps it as it is.
+    """
+    with root.open_folder(*parts) as source, root.make_folder("quarantine") as quarantine:
+        if source is None:
+            return None
+        name = _free_name(quarantine, parts)
+        try:
+            with Folder.make(quarantine.where(name + TEMP)) as begun:
+                for entry in source.names():
+                    if os.path.isfile(source.where(entry)) and not os.path.lexists(begun.where(entry)):
+                        os.link(source.where(entry), begun.where(entry), follow_symlinks=False)
+                begun.sync()
+            os.rename(begun.path, quarantine.where(name))
+        except OSError as error:
+            raise write_error(error, source.path) from error
+        quarantine.sync()
+    return f"kept in quarantine/{name}"
+
+
+def is_aside(root: Root, *parts: str) -> bool:
+    """True when a file or folder of that name was moved aside, or has a second name there."""
+    return os.path.lexists(root.part("quarantine", _joined(parts)))
+
+
+def _free_name(quarantine: Folder, parts: tuple[str, ...]) -> str:
+    plain, taken = _joined(parts), set(quarantine.names())
+    return next(name for name in (plain, *(f"{plain}.{n}" for n in range(1, len(taken) + 2))) if name not in taken)
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    return "__".join(parts)

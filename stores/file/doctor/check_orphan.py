@@ -1,0 +1,86 @@
+"""What may be wrong with data that no ref names."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from stores.errors import StoreError
+from stores.file.disk import TEMP, remove_folder
+from stores.file.doctor.lost_refs import lost_ref_of, read_fields
+from stores.file.doctor.quarantine import Problem, is_aside, set_aside
+from stores.file.forking import readers, release, shared_key
+from stores.file.names import DROPPED, FORKS, name_of
+from stores.file.root import Root
+from stores.file.survey import DataFolder
+
+
+def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
+    """Everything that is wrong with the data folder, which no ref names."""
+    file = root.part("data", folder.key)
+    aside = partial(set_aside, root, "data", folder.key)
+    if folder.unreadable:
+        return [Problem(folder.unreadable.where or file, folder.unreadable.message)]
+    is_read = bool(readers(root, folder.key))
+    if folder.is_dropped:
+        return [] if is_read else [_unread(root, folder.key, file)]
+    if folder.chunks == 0:
+        what = "a crash cut off a run before it began"
+        mend = partial(release, root, folder.key) if _is_bare(root, folder.key) else aside
+        return [] if folder.is_young else [Problem(file, what, mend, is_leftover=True)]
+    if folder.run_id is None:
+        return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
+    has_ref = _has_ref(root, folder.run_id)
+    if folder.saves > 1 and not has_ref:
+        what = f"the ref of run {folder.run_id!r} is missing"
+        if is_read:
+            what += " (forks read its data: where the run was deleted, delete it again)"
+        return [lost_ref_of(root, name_of(folder.run_id), file, what, [folder])]
+    if is_read and has_ref:
+        what = f"a crash kept data of run {folder.run_id!r} from before it was made again; forks read it"
+        return [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
+    what = f"a crash cut off run {folder.run_id!r} before it began"
+    return [Problem(file, what, aside, is_leftover=True)]
+
+
+def _unread(root: Root, key: str, file: str) -> Problem:
+    """Data that was kept for forks, all of which are gone; or in quarantine, and then it follows them."""
+    with root.open_folder("data", key, FORKS) as marks:
+        forks = list(marks.records()) if marks else []
+    if any(is_aside(root, "data", fork) for fork in forks):
+        what = "data of a run that is gone, kept for forks that are in quarantine"
+        return Problem(file, what, partial(_follow, root, key), is_leftover=True)
+    what = "data of a run that is gone, kept for forks that are gone too"
+    return Problem(file, what, partial(release, root, key), is_leftover=True)
+
+
+def _follow(root: Root, key: str) -> str:
+    """Move the data aside, unless all of it stands there already, and what only it reads."""
+    with root.open_folder("data", key) as folder:
+        shared = shared_key(folder) if folder else None
+    if is_aside(root, "data", key):
+        remove_folder(root.part("data", key), last=DROPPED)
+        done = f"it stands in quarantine/data__{key}"
+    else:
+        done = f"it was {set_aside(root, 'data', key) or 'gone'}"
+    with root.open_folder("data", shared or key) as base:
+        follows = shared is not None and base is not None and DROPPED in base.names()
+    if shared and follows and not readers(root, shared):
+        _follow(root, shared)
+    return done
+
+
+def _is_bare(root: Root, key: str) -> bool:
+    """True for a data folder that holds nothing but what a run leaves that did not begin."""
+    with root.open_folder("data", key) as folder:
+        names = folder.names() if folder else []
+    return all(name in (FORKS, DROPPED) or name.endswith(TEMP) for name in names)
+
+
+def _has_ref(root: Root, run_id: str) -> bool:
+    try:
+        read_fields(root, name_of(run_id))
+    except FileNotFoundError:
+        return False
+    except StoreError:
+        return True
+    return True
