@@ -33,13 +33,17 @@ def segment_meta(head: RunHead, finished_at: float | None) -> dict[str, JSON]:
     return meta
 
 
-def save_of_segment(segment: Segment, session_id: str) -> Save:
-    """All that the segment of a completed run tells of it, as a checkpoint of one save: what a replay needs (R4)."""
+def save_of_segment(segment: Segment, session_id: str, known: dict[str, JSON] | None = None) -> Save:
+    """All that the segment of a completed run tells of it, as a checkpoint of one save: what a replay needs (R4).
+
+    ``known`` are head fields that others tell: the run with whose segment its history ended, its parent.
+    """
     run, timing = _part(segment, "run"), _part(segment, "timing")
     steps = max((entry.step for entry in segment.entries), default=0)
     head = {name: run[name] for name in _KEPT if run.get(name) is not None}
     head |= {"status": Status.COMPLETED.value, "session_id": session_id, "started_at": timing.get("started_at")}
     head["output"] = last_text(segment.entries)
+    head |= {name: value for name, value in (known or {}).items() if value is not None}
     at = timing.get("finished_at")
     return Save(
         number=1,

@@ -7,8 +7,10 @@ import time
 from lovia_cli.environment import names_in
 from stores.closing import segment_meta
 from stores.entries import Entry, InputEntry
+from stores.errors import SegmentDiffersError
 from stores.protocols import Session, SessionFork, SessionIndex
 from stores.records import RunSnapshot, Segment
+from stores.surgery import same_entries
 
 
 class Conversation:
@@ -54,10 +56,20 @@ class Conversation:
         return next((segment for segment in stored if segment.run_id == run_id), None)
 
     async def append(self, run: RunSnapshot) -> None:
-        """Store the finished run as one segment; a stored one makes it a no-op (S3, R7)."""
-        if self.session is not None and self.session_id is not None:
-            meta = segment_meta(run.head, time.time())
+        """Store the finished run as one segment; a stored one makes it a no-op (S3, R7).
+
+        Of a run whose checkpoint is gone its segment is all there is, with the outputs that a trim has cut. It is not
+        what was first appended then, and yet nothing that differs.
+        """
+        if self.session is None or self.session_id is None:
+            return
+        meta = segment_meta(run.head, time.time())
+        try:
             await self.session.append(self.session_id, run.entries, run_id=run.run_id, meta=meta)
+        except SegmentDiffersError:
+            stored = await self.segment(run.run_id)
+            if stored is None or not same_entries(stored.entries, run.entries):
+                raise
 
 
 def system_inputs(entries: list[Entry]) -> str:

@@ -74,3 +74,27 @@ def test_r4_d2_of_a_run_whose_segment_tells_nothing_the_answer_is_known_and_no_t
         run = snapshot_of_segment(Segment(run_id="r0", entries=entries, meta=meta), "u1")
         assert (run.status, run.head.output, run.head.agent, run.head.config) == ("completed", "answer", "", {})
         assert (run.head.steps, run.head.save, run.head.started_at, run.head.updated_at) == (1, 0, None, None)
+
+
+async def test_s3_a_replay_of_what_a_trimmed_segment_holds_differs_in_nothing():
+    """With its checkpoint gone, or made again from the segment by a doctor; other entries are reported as ever."""
+    store, session = InMemoryCheckpointer(), InMemorySession()
+    place = {"session": session, "session_id": "u1", "checkpoint": at(store, "r1")}
+    await Runner.run(agent([calls("long" * 100), "done"], FakeTool()), "go", **place)
+    whole = await store.load("r1")
+    assert await session.trim_tool_results("u1", keep_chars=3, keep_runs=0) == 1
+    trimmed = await session.segments("u1")
+    assert (await Runner.run(agent(["never"]), "go", **place)).warnings == []
+    await store.delete("r1")
+    replay = await Runner.run(agent(["never"]), "go", **place)
+    assert (replay.output, replay.warnings) == ("done", [])
+    async with store.lease("r1") as lease:
+        await lease.save(save_of_segment(trimmed[0], "u1"))
+    replay = await Runner.run(agent(["never"]), "go", **place)
+    assert (replay.output, replay.warnings, replay.entries) == ("done", [], trimmed[0].entries)
+    await store.delete("r1")
+    async with store.lease("r1") as lease:
+        await lease.save(save_of_segment(Segment(run_id="r1", entries=whole.entries[:-1]), "u1"))
+    replay = await Runner.run(agent(["never"]), "go", **place)
+    assert replay.warnings == ["session 'u1' holds other entries under run 'r1'; they were left as they are"]
+    assert await session.segments("u1") == trimmed

@@ -166,6 +166,26 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(tm
     assert kept == (2,)
 
 
+async def test_h2_a_run_that_is_made_again_keeps_its_parent_and_its_history(tmp_path: Path) -> None:
+    path, parent = tmp_path / "store.db", {"run_id": "r9", "save": 3, "step": 2}
+    before = await talk(path, "a1")
+    store, session = SQLiteCheckpointer(path), SQLiteSession(path)
+    begun = saved(1, say("go"), session_id="talk", history_upto="a1", parent=parent, history_limit=5)
+    await write(store, "a2", begun, saved(2, status="completed", event="completed"))
+    await session.append("talk", [say("go")], run_id="a2")
+    for n in (1, 2):
+        flip(path, "lovia_saves", "data", f"number = 1 AND log = (SELECT log FROM lovia_runs WHERE run_id = 'a{n}')")
+    repair(path)
+    assert check(path) == []
+    runs = [await store.load(run_id) for run_id in ("a1", "a2")]
+    assert [run and run.head.history_upto for run in runs] == [None, "a1"]
+    assert [run and run.head.parent for run in runs] == [None, parent]
+    assert [run and run.head.history_limit for run in runs] == [None, 5]
+    info = await store.info("a2")
+    assert info is not None
+    assert (info.parent, await session.load("talk")) == (parent, [*before, say("go")])
+
+
 async def test_r4_what_an_older_repair_began_again_is_put_right(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write(SQLiteCheckpointer(path), "a1", saved(1, say("hello"), session_id="talk"))

@@ -9,6 +9,7 @@ from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.findings import CAN_ANSWER
 from tests.store_file.kit import chunk, entries, later, only, read, say, write_run
+from tests.store_file.kit import first as begun
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +138,29 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(pa
     async with store.checkpointer.open_runs("s") as opened:
         assert opened == []
     assert len(await store.session.segments("s")) == 1
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_h2_a_run_that_is_made_again_keeps_its_parent_and_its_history(path: Path, is_shared: bool) -> None:
+    """So that a fork of it begins with what it began with, and it stands in the tree where it stood."""
+    store, name = FileStore(path), "f" if is_shared else "s"
+    await store.session.append("s", [say("before")], run_id="r0")
+    if is_shared:
+        await store.session.fork_session("s", "f", upto="r0")
+        await store.session.confirm_fork("f")
+    parent, end = {"run_id": "r9", "save": 3, "step": 2}, {"status": "completed", "output": "yes"}
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(begun(name, history_upto="r0", parent=parent, history_limit=5))
+        await lease.save(later(2, **end))
+    await store.session.append(name, [say("go"), say("yes", 1)], run_id="r")
+    chunk(path, 1).write_bytes(b"")
+    repair(path)
+    assert check(path) == []
+    run, info = await store.checkpointer.load("r"), await store.checkpointer.info("r")
+    assert run is not None
+    assert info is not None
+    assert (run.head.history_upto, run.head.parent, run.head.history_limit) == ("r0", parent, 5)
+    assert (info.parent, info.session_id, info.status) == (parent, name, "completed")
 
 
 async def test_r4_what_a_fork_reads_of_a_run_that_is_set_aside_stays(path: Path) -> None:

@@ -15,6 +15,7 @@ from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.chunks import Tail
 from stores.file.doctor.quarantine import Problem, copy_aside, set_aside
+from stores.file.doctor.restoring import readable, ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
@@ -73,6 +74,20 @@ def set_finished_aside(
     return answers(ref.run_id, copied or aside or "gone")
 
 
+def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
+    """The run whose segment stands before that run's: with it ended the history that this one started from.
+
+    Not exactly, where another run of the session ended meanwhile; a resume would have gone on behind that too (Z1).
+    """
+    log = read_log(root, session_id)
+    places, own = [*log.shared, *log.places], log.find(run_id)
+    before = places[places.index(own) - 1] if own in places[1:] else None
+    if before is None:
+        return None
+    ref = None if (document := readable(before)) else ref_of(root, before.digest)
+    return str(document["run"]) if document else ref.run_id if ref else None
+
+
 def held_run(root: Root, run_digest: str) -> Ref | None:
     """A ref, of data to come, of the finished run whose id has that hash: where just one session holds its segment.
 
@@ -99,7 +114,9 @@ def write_from_segment(root: Root, lost: Ref) -> None:
     segment = finished_segment(root, lost)
     if segment is None or lost.session_id is None:
         return
-    save = save_of_segment(segment, lost.session_id)
+    known = {name: lost.fields.get(name) for name in ("parent", "history_limit")}
+    known["history_upto"] = _run_before(root, lost.session_id, lost.run_id)
+    save = save_of_segment(segment, lost.session_id, known)
     ref = Ref.new(lost.run_id, new_key(lost.run_id))
     ref.advance_by(save)
     tail = Tail(lost.run_id, ref.key, sets={})

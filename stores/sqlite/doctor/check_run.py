@@ -14,9 +14,9 @@ from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
-from stores.records import Segment, Status
+from stores.records import Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.finished import finished_segment, write_again
+from stores.sqlite.doctor.finished import Finished, finished_run, write_again
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.logs import drop_log
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
@@ -38,7 +38,7 @@ class Diagnosis:
 
     ``shared`` is the last save that a fork shares with its source.
     ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``finished`` is
-    the segment of the run, where its session has what they lack.
+    what its session holds of the run, where that has what they lack.
     """
 
     run_id: str
@@ -49,7 +49,7 @@ class Diagnosis:
     shared: int = 0
     can_mend: bool = True
     is_cut: bool = False
-    finished: Segment | None = None
+    finished: Finished | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -212,7 +212,7 @@ def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> Non
     if kept.status == Status.COMPLETED and not found.is_lost_fork:
         return
     try:
-        found.finished = finished_segment(connection, found.run_id, found.session_id, where=where)
+        found.finished = finished_run(connection, found.run_id, found.session_id, where=where)
     except StoreVersionError as error:
         found.can_mend = False
         found.problems = [f"{what}; left alone: {error.message}" for what in found.problems]

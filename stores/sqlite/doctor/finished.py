@@ -7,25 +7,36 @@ So a checkpoint is made again from the segment: the id replays.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stores import codec
 from stores.closing import save_of_segment
+from stores.entries import JSON
 from stores.errors import StoreError, StoreVersionError
 from stores.records import Segment
 from stores.sqlite.logs import new_log
-from stores.sqlite.rows import RunRow, update_line
+from stores.sqlite.rows import RunRow, read_line, update_line
 from stores.sqlite.saves import insert
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS, find_segment, segment_at
-from stores.sqlite.strands import strand_of
+from stores.sqlite.strands import Strand, strand_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
-def finished_segment(connection: Connection, run_id: str, session_id: str | None, *, where: str) -> Segment | None:
-    """The whole segment of the run in its session, as far as that is not damaged.
+@dataclass(slots=True, frozen=True)
+class Finished:
+    """The whole segment of a run in its session, and the head fields that others ``know``."""
+
+    segment: Segment
+    known: dict[str, JSON]
+
+
+def finished_run(connection: Connection, run_id: str, session_id: str | None, *, where: str) -> Finished | None:
+    """What the session and the run's line tell of the run, as far as its segment is not damaged.
 
     Raises `StoreVersionError` where it may be in there, and a newer lovia has migrated it.
     """
@@ -39,17 +50,34 @@ def finished_segment(connection: Connection, run_id: str, session_id: str | None
         if found is None:
             return None
         segment = segment_at(connection, strand, found[0], where=where).segment(where=where)
+        if segment.truncated:
+            return None
+        return Finished(segment, _known(connection, strand, run_id, found[0], where=where))
     except StoreVersionError:
         raise
     except StoreError:
         return None
-    return None if segment.truncated else segment
 
 
-def write_again(connection: Connection, segment: Segment, session_id: str, *, where: str) -> None:
+def _known(connection: Connection, strand: Strand | None, run_id: str, n: int, *, where: str) -> dict[str, JSON]:
+    """Its parent, and the run whose segment stands before its: with it ended the history that this one started from.
+
+    Not exactly, where another run of the session ended meanwhile; a resume would have gone on behind that too (Z1).
+    """
+    known: dict[str, JSON] = {}
+    with suppress(StoreError):
+        line = read_line(connection, run_id, where=where)
+        known |= {name: line.get(name) for name in ("parent", "history_limit")}
+    with suppress(StoreError):
+        known["history_upto"] = segment_at(connection, strand, n - 1, where=where).run_id if n > 1 else None
+    return known
+
+
+def write_again(connection: Connection, finished: Finished, session_id: str, *, where: str) -> None:
     """A run as the one save that its segment comes to, in a new log. Its session knows already: it is settled."""
-    save = save_of_segment(segment, session_id)
-    row = RunRow(run_id=segment.run_id, log=new_log(connection, segment.run_id), settled=1)
+    run_id = finished.segment.run_id
+    save = save_of_segment(finished.segment, session_id, finished.known)
+    row = RunRow(run_id=run_id, log=new_log(connection, run_id), settled=1)
     row.advance(save)
     insert(connection, row, codec.encode_save(save), None)
     row.insert(connection)
