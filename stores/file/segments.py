@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from stores.codec import Lines
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
-from stores.file.names import digest, name_of, parse_segment_name, segment_name
+from stores.file.names import FORKS, digest, name_of, parse_segment_name, segment_name
 from stores.file.root import Root
 from stores.records import Segment
 
@@ -78,9 +79,10 @@ def read_log(root: Root, session_id: str) -> Log:
             return Log(session_id, fresh_session(session_id), [], [])
         fields = read_session(folder, session_id)
         places = places_in(folder)
+        is_lost = fields is None and bool(places) and is_lost_beside(folder, places)
     if fields is None:
         fields = fresh_session(session_id)
-        if any(place.n != 1 or place.epoch for place in places):
+        if is_lost:
             where = f"{root.part(*session_folder(session_id))}/{SESSION}"
             raise StoreDamagedError(f"{SESSION} is missing", where=where)
     if fields.get("prepared"):
@@ -88,6 +90,13 @@ def read_log(root: Root, session_id: str) -> Log:
     live = _live(places, fields)
     shared = shared_places(root, fields["base"]) if fields.get("base") else []
     return Log(session_id, fields, live, shared)
+
+
+def is_lost_beside(folder: Folder, places: list[Place]) -> bool:
+    """True when session.json was there beside those segments: without it stands a first append that was cut off."""
+    found = Folder.open(folder.where(FORKS))
+    with found or nullcontext():
+        return any(place.n != 1 or place.epoch for place in places) or (found is not None and any(found.records()))
 
 
 def read_session(folder: Folder, session_id: str) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 The order of writes, each a prefix in which there is no fork:
 
+    session.json    of the source, if its first append was cut off before that: beside marks it is never missing
     the marks       in the folders of all sessions that are shared from: nobody removes those segments any more
     session.json    with the ``base``, as ``prepared``: read as a session that is not there
     session.json    without that = COMMIT, once the run that it is for exists
@@ -66,6 +67,8 @@ def _base(root: Root, session_id: str, upto: str) -> dict[str, Any]:
     """What of the session a run started from whose history ended with run ``upto``."""
     log = read_log(root, session_id)
     roll_forward(log)
+    if log.is_there and _fields(root, session_id) is None:
+        _write(root, session_id, log.fields)  # beside marks it must not be missing
     places = [*log.shared, *log.places]
     place = log.find(upto)
     document = read_segment(place, None) if place else None

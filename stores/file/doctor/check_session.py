@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -12,10 +11,11 @@ from stores.codec import Lines
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP, Folder
-from stores.file.doctor.beginnings import fork_id, found_base, is_fork
+from stores.file.doctor import session_file
+from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks
 from stores.file.doctor.quarantine import Problem, moved, set_aside
-from stores.file.doctor.restoring import leave_markers, readable, ref_of, restorable, restore
+from stores.file.doctor.restoring import leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
 from stores.file.readers import read_by_forks
@@ -28,8 +28,10 @@ from stores.file.segments import (
     beginning,
     documents,
     fresh_session,
+    is_lost_beside,
     newest_places,
     parse_session,
+    places_in,
     read_log,
     read_session,
     session_folder,
@@ -41,8 +43,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
     with root.open_folder("sessions", name) as folder:
         if folder is None:
             return []
-        names = folder.names()
-        places = sorted(Place(*found, folder.path) for entry in names if (found := parse_segment_name(entry)))
+        names, places = folder.names(), sorted(places_in(folder))
         own = (SESSION, "open", FORKS)
         strange = [entry for entry in names if entry not in own and not parse_segment_name(entry)]
         problems = [Problem(folder.where(entry), "not a file of this store; it is left alone") for entry in strange]
@@ -58,9 +59,10 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
             return [*problems, _unread(root, name, places, error.message)]
-    if fields is None and (len(places) > 1 or any(place.epoch for place in places) or is_fork(root, name, places)):
+        is_lost = fields is None and ((bool(places) and is_lost_beside(folder, places)) or is_fork(root, name, places))
+    if is_lost:
         return [*problems, _unread(root, name, places, f"{SESSION} is missing")]
-    session_id = fields["id"] if fields else _id_in(root, name, places)
+    session_id = fields["id"] if fields else session_file.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
 
@@ -68,10 +70,11 @@ def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
     """A session.json that is lost: it can be made again, unless nothing tells what its forked session began with."""
     file = root.part("sessions", name, SESSION)
     try:
-        found_base(root, name, places)
+        found = session_file.remade(root, name, places)
     except StoreError as error:
         return Problem(file, what, outlook=f"it cannot be made again, and the session is left as it is: {error}")
-    return Problem(file, what, partial(_rebuild, root, name, places))
+    mend = partial(session_file.write, root, name, places)
+    return Problem(file, what, mend, outlook=found.outlook if found else "")
 
 
 def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> list[Problem]:
@@ -121,39 +124,6 @@ def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError
 
 def _aside(root: Root, place: Place) -> str | None:
     return set_aside(root, "sessions", place.folder.rpartition("/")[2], place.file)
-
-
-def _id_in(root: Root, name: str, places: list[Place]) -> str | None:
-    """The session's id, from the first segment that can be read, or else from the run of one that cannot."""
-    for place in places:
-        if document := readable(place):
-            return str(document["id"])
-    refs = [ref for place in places if (ref := ref_of(root, place.digest)) and ref.session_id]
-    return next((ref.session_id for ref in refs if ref.session_id and name_of(ref.session_id) == name), None)
-
-
-def _rebuild(root: Root, name: str, places: list[Place]) -> str | None:
-    """session.json is made again: what its segments say, of each number the one of the newest epoch."""
-    base = found_base(root, name, places)
-    aside = moved(set_aside(root, "sessions", name, SESSION))
-    session_id = _id_in(root, name, places) or (fork_id(root, name) if base else None)
-    if session_id is None or not (places or base):
-        return None
-    epoch = max((place.epoch for place in places), default=0)
-    newest = {place.n: place for place in sorted(places)}
-    first_of_epoch = min((n for n, place in newest.items() if place.epoch == epoch), default=1)
-    place = {"epoch": epoch, "limit": first_of_epoch - 1, "updated_at": time.time()}
-    log = Log(session_id, fresh_session(session_id) | beginning(base) | place, [], [])
-    for n in range(1, len(newest) + 1):
-        document = readable(newest[n]) if n in newest else None
-        if document is None:
-            break
-        log.count(newest[n].file, len(document["entries"]), document["sum"], document.get("at"))
-    with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
-        folder.write(SESSION, codec.encode(log.fields), by=temps)
-    marked = leave_markers(root, session_id, {place.digest for place in places})
-    source = "the session's segments" + (" and the marks of what it began with" if base else "")
-    return f"made again from {source}{aside}{marked}"
 
 
 def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:

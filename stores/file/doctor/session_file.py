@@ -1,0 +1,152 @@
+"""A session.json that is lost, made again from the segments that are left, and from what a fork began with.
+
+What a rewind, a clear or a trim undoes is removed, but for what forks read. So a segment that no fork reads counts, and
+so do all before it. Of one behind those, which only forks surely read, may tell
+
+    the segment before    when it was cut short, or is another run's, and was written later: then this one was undone
+    the run's checkpoint  when it is a completed one: ``lovia rewind`` and ``rm`` would have deleted it, and a replay
+                          would append the segment again (R7): then this one counts
+
+Where neither does it is left out, since nothing may come back that was undone, and the finding says so: the forks go on
+with it, and it stands in quarantine too. All is in a new epoch, so that none that a fork knows comes again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from stores import codec
+from stores.file.doctor.beginnings import fork_id, found_base
+from stores.file.doctor.quarantine import moved, set_aside
+from stores.file.doctor.restoring import leave_markers, readable, ref_of, run_of
+from stores.file.names import name_of
+from stores.file.readers import marks, read_by_forks
+from stores.file.root import Root
+from stores.file.segments import SESSION, Place, beginning, fresh_session
+
+
+@dataclass(slots=True)
+class Remade:
+    """What session.json is to say. Of ``doubtful`` segments nothing tells whether they were undone.
+
+    ``unread`` are damaged ones at the end, which no checkpoint holds.
+    """
+
+    session_id: str
+    base: dict[str, Any] | None
+    fields: dict[str, Any]
+    doubtful: list[Place] = field(default_factory=list)
+    unread: list[Place] = field(default_factory=list)
+
+    @property
+    def outlook(self) -> str:
+        """What mending can do."""
+        return f"it can be made again{self._doubt('would be')}"
+
+    def done(self, aside: str | None, marked: str) -> str:
+        """What mending has done."""
+        source = "the session's segments" + (" and the marks of what it began with" if self.base else "")
+        lost = ", ".join(str(place.n) for place in self.unread)
+        damaged = f"; segment {lost} cannot be read, and went aside too" if lost else ""
+        return f"made again from {source}{moved(aside)}{damaged}{self._doubt('was')}{marked}"
+
+    def _doubt(self, verb: str) -> str:
+        if not self.doubtful:
+            return ""
+        what = ", ".join(_run_in(place) for place in self.doubtful)
+        return f"; what may have been undone {verb} left out, and kept for its forks and in quarantine: {what}"
+
+
+def _run_in(place: Place) -> str:
+    document = readable(place)
+    return f"run {document['run']!r}" if document else f"segment {place.n}"
+
+
+def remade(root: Root, name: str, places: list[Place]) -> Remade | None:
+    """What the session.json in the folder of that name is to say; None where there is no session.
+
+    Raises where what it began with, or what its forks read, cannot be told.
+    """
+    base = found_base(root, name, places)
+    session_id = id_in(root, name, places) or (fork_id(root, name) if base else None)
+    if session_id is None or not (places or base):
+        return None
+    with root.open_folder("sessions", name) as folder:
+        read = read_by_forks(folder) if folder else set()
+        parts = [part for part in marks(folder).values() if part] if folder else []
+    newest = {place.n: place for place in sorted(places)}
+    last, doubtful = _last_that_counts(root, session_id, newest, read)
+    epoch = 1 + max((*(place.epoch for place in places), *(part["epoch"] for part in parts)), default=-1)
+    found = Remade(session_id, base, fresh_session(session_id) | beginning(base) | {"epoch": epoch}, doubtful)
+    _count(root, found, {n: place for n, place in newest.items() if n <= last})
+    if not base and not found.fields["count"]:
+        found.fields["cleared"] = True
+    return found
+
+
+def _last_that_counts(root: Root, session_id: str, newest: dict[int, Place], read: set[str]) -> tuple[int, list[Place]]:
+    """The number of the last segment that surely counts, and those behind it that may."""
+    last, maybe = 0, list[Place]()
+    for n in sorted(newest):
+        place = newest[n]
+        if maybe and _is_undone(maybe[-1], place):
+            break
+        maybe.append(place)
+        if place.file not in read or run_of(root, place.digest, session_id):
+            last = n
+    return last, [place for place in maybe if place.n > last]
+
+
+def _is_undone(before: Place, place: Place) -> bool:
+    """True when the segment stood behind another one than that, or behind more of it."""
+    if place.epoch >= before.epoch:
+        return False
+    earlier, document = readable(before), readable(place)
+    is_cut = earlier is not None and bool(earlier.get("truncated"))
+    after = document and document.get("after")
+    return is_cut or bool(after and before.digest not in str(after))
+
+
+def _count(root: Root, found: Remade, counted: dict[int, Place]) -> None:
+    """Bring the fields to the last of the segments that can be read, or made again from a checkpoint."""
+    fields = found.fields
+    fields["updated_at"] = time.time()
+    for n, place in sorted(counted.items()):
+        document = readable(place)
+        run = None if document else run_of(root, place.digest, found.session_id)
+        if document:
+            fields |= {"entries": document["first"] + len(document["entries"]), "last_sum": document["sum"]}
+            fields["updated_at"] = document.get("at") or fields["updated_at"]
+        elif run:
+            fields |= {"entries": fields["entries"] + len(run.entries), "last_sum": None}
+        else:
+            found.unread.append(place)
+            continue
+        fields |= {"count": n, "limit": n, "last": place.file}
+        found.unread.clear()
+
+
+def write(root: Root, name: str, places: list[Place]) -> str | None:
+    """Make session.json again, and say so."""
+    found = remade(root, name, places)
+    aside = set_aside(root, "sessions", name, SESSION)
+    if found is None:
+        return None
+    for place in found.doubtful:
+        set_aside(root, "sessions", name, place.file, keep=True)
+    for place in found.unread:
+        set_aside(root, "sessions", name, place.file)
+    with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
+        folder.write(SESSION, codec.encode(found.fields), by=temps)
+    return found.done(aside, leave_markers(root, found.session_id, {place.digest for place in places}))
+
+
+def id_in(root: Root, name: str, places: list[Place]) -> str | None:
+    """The session's id, from the first segment that can be read, or else from the run of one that cannot."""
+    for place in places:
+        if document := readable(place):
+            return str(document["id"])
+    refs = [ref for place in places if (ref := ref_of(root, place.digest)) and ref.session_id]
+    return next((ref.session_id for ref in refs if ref.session_id and name_of(ref.session_id) == name), None)
