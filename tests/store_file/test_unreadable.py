@@ -13,8 +13,9 @@ from stores.errors import StoreUnreadableError, StoreVersionError
 from stores.file import FileCheckpointer, FileStore
 from stores.file.doctor.check import check, repair
 from stores.sqlite import SQLiteCheckpointer
-from tests.store_file.kit import chunk, everything, files, only, say, write_run
+from tests.store_file.kit import chunk, everything, exists, files, only, say, write_run
 from tests.store_file.test_doctor import fill
+from tests.store_file.test_forks import BIG, fork, forked
 from tests.store_file.test_salvage import cut_in_third, finished
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,27 @@ async def test_d3_a_folder_that_may_not_be_read_is_no_damage() -> None:
                 check(path)
         assert (caught.value.code, caught.value.where) == ("store_unreadable", str(path / "runs"))
         assert caught.value.hint == f"let this user read and write it: chmod u+rwX {path / 'runs'}"
+
+
+@pytest.mark.parametrize("closed_folder", ["data/*/forks", "sessions/s.*/forks", "sessions/s.*"])
+async def test_d3_marks_where_nobody_may_look_are_not_missing(closed_folder: str) -> None:
+    """Nor is a fork of which they may tell begun anew without what it began with."""
+    with TemporaryDirectory() as folder, ordinary_user(Path(folder)):
+        path = Path(folder, ".lovia")
+        store = FileStore(path)
+        await write_run(store.checkpointer, "r", 20, text=BIG)
+        await fork(path, "r", "f", 12)
+        await store.session.append("s", [say("go")], run_id="r1")
+        await forked(store.session, "s", "f", "r1")
+        await store.session.append("f", [say("more")], run_id="r2")
+        before, where = everything(path), only_one(path, closed_folder)
+        with closed(where):
+            assert {(finding.file, finding.repairable) for finding in repair(path)} == {(str(where), False)}
+        assert (check(path), everything(path)) == ([], before)
+        (lost := only(path, "sessions/f.*/session.json")).unlink()
+        with closed(where):
+            found = [finding.repairable for finding in repair(path) if finding.file == str(lost)]
+        assert (found, exists(lost)) == ([is_read := "data" in closed_folder], is_read)
 
 
 async def test_r4_a_run_whose_segment_may_not_be_read_is_not_made_unfinished() -> None:

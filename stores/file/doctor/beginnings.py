@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from stores.errors import StoreDamagedError
@@ -64,10 +63,14 @@ def _first(places: list[Place]) -> int | None:
 
 
 def _sources(root: Root, name: str) -> list[str]:
-    """The session folders in which the fork has a mark, whatever is in it."""
+    """The session folders in which the fork has a mark, whatever is in it; raises where one may not be looked into."""
     with root.open_folder("sessions") as sessions:
-        sources = sorted(sessions.names()) if sessions else []
-    return [source for source in sources if os.path.lexists(root.part("sessions", source, FORKS, f"{name}.json"))]
+        names = sorted(sessions.names()) if sessions else []
+    sources = []
+    for source in names:
+        with root.open_folder("sessions", source, FORKS) as marks:
+            sources += [source] if marks and f"{name}.json" in marks.names() else []
+    return sources
 
 
 def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
@@ -16,8 +17,8 @@ from stores.file.segments import SESSION, base_parts, parse_session, session_fol
 
 def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
     """Marks of forks that are gone; the session itself, when it is a fork whose own marks are missing."""
-    problems = []
-    with root.open_folder("sessions", name, FORKS) as found:
+    problems: list[Problem] = []
+    with _told(problems, folder.where(FORKS)), root.open_folder("sessions", name, FORKS) as found:
         for fork in found.records() if found else ():
             where = folder.where(f"{FORKS}/{fork}.json")
             try:
@@ -32,6 +33,15 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
         for part in base_parts(fields.get("base")):
             problems += _problems_of_mark(root, name, str(fields["id"]), part)
     return problems
+
+
+@contextmanager
+def _told(problems: list[Problem], where: str) -> Iterator[None]:
+    """What keeps from looking there is one of the problems, and all else goes on."""
+    try:
+        yield
+    except StoreError as error:
+        problems.append(Problem(error.where or where, error.message))
 
 
 def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[Problem]:

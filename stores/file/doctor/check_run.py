@@ -99,17 +99,27 @@ def _problems_of_marks(root: Root, ref: Ref) -> list[Problem]:
     problems = []
     with root.open_folder("data", ref.key) as folder:
         shared = shared_key(folder) if folder else None
-    file = root.part("data", shared or "", FORKS, f"{ref.key}.json")
-    if shared and os.path.isdir(root.part("data", shared)) and not os.path.lexists(file):
+    if shared and _is_unmarked(root, shared, ref.key):
         what = f"the mark of fork {ref.run_id!r}, which keeps what it shares, is missing"
+        file = root.part("data", shared, FORKS, f"{ref.key}.json")
         problems.append(Problem(file, what, partial(mark, root, shared, ref)))
-    with root.open_folder("data", ref.key, FORKS) as marks:
-        gone = set(marks.records()) - set(readers(root, ref.key)) if marks else set()
+    try:
+        with root.open_folder("data", ref.key, FORKS) as marks:
+            gone = set(marks.records()) - set(readers(root, ref.key)) if marks else set()
+    except StoreError as error:
+        return [*problems, Problem(error.where or root.part("data", ref.key, FORKS), error.message)]
     for name in sorted(gone):
         remove = partial(_remove, root, "data", ref.key, FORKS, f"{name}.json")
         file = root.part("data", ref.key, FORKS, f"{name}.json")
         problems.append(Problem(file, "the mark of a fork that is gone", remove, is_leftover=True))
     return problems
+
+
+def _is_unmarked(root: Root, key: str, fork_key: str) -> bool:
+    """True when the data is there and has no mark of that fork. Where nobody may look, its run says so."""
+    with suppress(StoreError), root.open_folder("data", key) as folder, root.open_folder("data", key, FORKS) as marks:
+        return folder is not None and (marks is None or f"{fork_key}.json" not in marks.names())
+    return False
 
 
 def _damaged_source(root: Root, ref: Ref, file: str, what: str) -> Problem:

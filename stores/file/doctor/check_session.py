@@ -59,11 +59,19 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
             return [*problems, _unread(root, name, places, error.message)]
-        is_lost = fields is None and ((bool(places) and is_lost_beside(folder, places)) or is_fork(root, name, places))
-    if is_lost:
+    if fields is None and _is_lost(root, name, places):
         return [*problems, _unread(root, name, places, f"{SESSION} is missing")]
     session_id = fields["id"] if fields else session_file.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
+
+
+def _is_lost(root: Root, name: str, places: list[Place]) -> bool:
+    """True when there is, or may be, a session.json that is not there."""
+    try:
+        with root.open_folder("sessions", name) as folder:
+            return bool(folder and places and is_lost_beside(folder, places)) or is_fork(root, name, places)
+    except StoreError:
+        return True
 
 
 def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
