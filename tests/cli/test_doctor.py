@@ -44,3 +44,18 @@ def test_d3_the_reason_is_in_the_first_line_of_an_error(lovia: Lovia) -> None:
         ran = lovia(*command)
         assert ran.code == 10
         assert ran.err.splitlines()[:2] == ["error: run 'r1' cannot be read: the file is empty", f"  where: {ref}"]
+
+
+def test_doctor_names_a_repair_only_for_what_it_can_mend(lovia: Lovia) -> None:
+    lovia.agent([{"text": "x"}])
+    for run_id in ("r1", "r2"):
+        lovia("run", "agent.yaml", "go", "--run-id", run_id)
+    first, second = sorted((lovia.folder / ".lovia" / "runs").iterdir())
+    whole = first.read_bytes()
+    first.write_bytes(whole.replace(b'{"v":1', b'{"v":2'))
+    assert lovia("doctor").out.splitlines()[-1] == "1 found; a repair would change nothing"
+    second.write_bytes(b"")
+    assert lovia("doctor").out.splitlines()[-1] == "2 found; mend 1 of them with: lovia doctor --repair"
+    assert lovia("doctor", "--repair").out.splitlines()[-1] == "2 found, 1 repaired, 1 left as it is"
+    first.write_bytes(whole[:-5])
+    assert lovia("doctor").out.splitlines()[-1] == "1 found; mend with: lovia doctor --repair"

@@ -11,6 +11,7 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.exits import Exit
 from lovia_cli.wiring import check_store
+from stores.findings import Finding
 
 
 class StoreNotFoundError(RunNotFoundError):
@@ -37,7 +38,7 @@ def doctor(
     mended = [finding for finding in handled if not finding.is_lost]
     well = all(finding in handled or finding.is_leftover for finding in found)
     return Checked(
-        summary=_summary(str(store), len(found), len(mended), len(handled) - len(mended), repair),
+        summary=_repaired(found, mended, handled) if repair and found else _found(str(store), found),
         findings=[
             {
                 "where": finding.file,
@@ -56,11 +57,19 @@ def doctor(
 COMMAND = doctor
 
 
-def _summary(store: str, found: int, mended: int, lost: int, repair: bool) -> str:
+def _found(store: str, found: list[Finding]) -> str:
+    """What a check comes to. It promises no more of a repair than the findings do."""
+    mendable = sum(finding.repairable for finding in found)
     if not found:
         return f"nothing is wrong in {store}"
-    if not repair:
-        return f"{found} found; mend with: lovia doctor --repair"
+    if not mendable:
+        return f"{len(found)} found; a repair would change nothing"
+    some = "" if mendable == len(found) else f" {mendable} of them"
+    return f"{len(found)} found; mend{some} with: lovia doctor --repair"
+
+
+def _repaired(found: list[Finding], mended: list[Finding], handled: list[Finding]) -> str:
+    """What a repair comes to."""
+    lost, left = len(handled) - len(mended), len(found) - len(handled)
     aside = f", {lost} moved aside" if lost else ""
-    left = found - mended - lost
-    return f"{found} found, {mended} repaired{aside}, {left} left as {'it is' if left == 1 else 'they are'}"
+    return f"{len(found)} found, {len(mended)} repaired{aside}, {left} left as {'it is' if left == 1 else 'they are'}"
