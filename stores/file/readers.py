@@ -24,7 +24,11 @@ Part = dict[str, Any]
 
 def read_by_forks(folder: Folder) -> set[str]:
     """The segment files of the session in ``folder`` that a fork reads."""
-    parts = [part for part in marks(folder).values() if part]
+    return files_of(folder, [part for part in marks(folder).values() if part])
+
+
+def files_of(folder: Folder, parts: list[Part]) -> set[str]:
+    """The segment files of the session in ``folder`` that belong to one of the parts."""
     if not parts:
         return set()
     places = places_in(folder)

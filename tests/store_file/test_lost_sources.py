@@ -8,8 +8,8 @@ import pytest
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.findings import CAN_ANSWER
-from tests.store_file.kit import entries, everything, later, only, read, say, write_run
-from tests.store_file.test_forks import BIG, fork, key_of, texts
+from tests.store_file.kit import entries, everything, files, later, only, read, say, write_run
+from tests.store_file.test_forks import BIG, fork, forked, key_of, texts
 from tests.store_file.test_salvage import finished
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +61,21 @@ async def test_d3_what_a_fork_in_quarantine_shares_of_a_deleted_run_follows_it(p
     assert [finding.is_lost for finding in repair(path)][:1] == [True]
     assert (check(path), before - chunks(path), entries(path / "data")) == ([], Counter(), [])
     assert {f"data__{key}" for key in shared} <= set(entries(path / "quarantine"))
+
+
+async def test_d3_what_a_fork_reads_stays_for_it_though_its_mark_is_lost(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12)
+    await store.checkpointer.delete("r")
+    await store.session.append("s", [say("go")], run_id="r0")
+    await forked(store.session, "s", "f", "r0")
+    await store.session.clear("s")
+    before = everything(path)
+    for mark in files(path, "*/*/forks/*.json"):
+        mark.unlink()
+    assert len(repair(path)) == 2
+    assert (check(path), everything(path)) == ([], before)
 
 
 @pytest.mark.parametrize("fork_id", ["a", "z"])

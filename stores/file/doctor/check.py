@@ -196,7 +196,7 @@ def _units(root: Root) -> Iterator[Unit]:
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key, folder in folders.items():
         if key not in named:
-            unit = Unit(root.part("data", key), _orphan(root, folder), _run_lock(root, folder.run_id or key))
+            unit = Unit(root.part("data", key), _orphan(root, folder, folders), _run_lock(root, folder.run_id or key))
             units.append((sources(folders, key), unit))
     for _, unit in sorted(units, key=lambda found: found[0]):  # what a fork shares is mended at its source
         yield unit
@@ -214,11 +214,11 @@ def _run(root: Root, name: str, folders: dict[str, DataFolder]) -> Callable[[], 
     return lambda: problems_of_run(root, name, folders)
 
 
-def _orphan(root: Root, folder: DataFolder) -> Callable[[], list[Problem]]:
+def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> Callable[[], list[Problem]]:
     def look() -> list[Problem]:
         if not os.path.isdir(root.part("data", folder.key)) or folder.key in _keys_of_run(root, folder.run_id):
             return []
-        return problems_of_orphan(root, folder)
+        return problems_of_orphan(root, folder, folders)
 
     return look
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
 from stores.file.doctor.quarantine import Problem, set_aside
-from stores.file.names import FORKS
-from stores.file.readers import Part, place_mark, read_here, read_mark
+from stores.file.names import FORKS, name_of
+from stores.file.readers import Part, marks, place_mark, read_here, read_mark
 from stores.file.root import Root
 from stores.file.segments import SESSION, base_parts, parse_session, session_folder
 
@@ -71,6 +71,22 @@ def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[P
 def _mark_again(root: Root, name: str, fork_id: str, part: Part) -> None:
     set_aside(root, *session_folder(part["session"]), FORKS, f"{name}.json", keep=True)
     place_mark(root, fork_id, part)
+
+
+def read_parts(root: Root, folder: Folder, name: str) -> list[Part]:
+    """What forks read of the session in that folder: as the marks in it say, and as the forks do that have lost theirs.
+
+    Raises where a mark cannot be read, or nobody may look.
+    """
+    parts = [part for part in marks(folder).values() if part]
+    with root.open_folder("sessions") as sessions:
+        forks = sessions.names() if sessions else []
+    for fork in forks:
+        with suppress(StoreDamagedError), root.open_folder("sessions", fork) as found:
+            data = found.read(SESSION) if found else None
+            fields = {} if data is None else parse_session(data, root.part("sessions", fork, SESSION))
+            parts += [part for part in base_parts(fields.get("base")) if name_of(part["session"]) == name]
+    return parts
 
 
 def _unmark(root: Root, name: str, file: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from stores.errors import StoreError
@@ -14,15 +15,16 @@ from stores.file.root import Root
 from stores.file.survey import DataFolder
 
 
-def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
-    """Everything that is wrong with the data folder, which no ref names."""
+def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> list[Problem]:
+    """Everything that is wrong with the data folder, which no ref names; ``folders`` are all there are."""
     file = root.part("data", folder.key)
     aside = partial(set_aside, root, "data", folder.key)
     if folder.unreadable:
         return [Problem(folder.unreadable.where or file, folder.unreadable.message)]
-    is_read = bool(readers(root, folder.key))
+    is_read = _is_read(root, folder.key, folders)
     if folder.is_dropped:
-        return [] if is_read else [_unread(root, folder.key, file)]
+        what = "data of a run that is gone, kept for forks that are gone too"
+        return [] if is_read else [Problem(file, what, partial(_follow, root, folder.key, folders), is_leftover=True)]
     if folder.chunks == 0:
         what = "a crash cut off a run before it began"
         mend = partial(release, root, folder.key) if _is_bare(root, folder.key) else aside
@@ -42,19 +44,11 @@ def problems_of_orphan(root: Root, folder: DataFolder) -> list[Problem]:
     return [Problem(file, what, aside, is_leftover=True)]
 
 
-def _unread(root: Root, key: str, file: str) -> Problem:
-    """Data that was kept for forks, all of which are gone; or in quarantine, and then it follows them."""
-    with root.open_folder("data", key, FORKS) as marks:
-        forks = list(marks.records()) if marks else []
-    if any(is_aside(root, "data", fork) for fork in forks):
-        what = "data of a run that is gone, kept for forks that are in quarantine"
-        return Problem(file, what, partial(_follow, root, key), is_leftover=True)
-    what = "data of a run that is gone, kept for forks that are gone too"
-    return Problem(file, what, partial(release, root, key), is_leftover=True)
+def _follow(root: Root, key: str, folders: dict[str, DataFolder]) -> str:
+    """Move the data aside, unless all of it stands there already, and what only it reads.
 
-
-def _follow(root: Root, key: str) -> str:
-    """Move the data aside, unless all of it stands there already, and what only it reads."""
+    They were deleted, but a fork in quarantine may go on from them.
+    """
     with root.open_folder("data", key) as folder:
         shared = shared_key(folder) if folder else None
     if is_aside(root, "data", key):
@@ -64,9 +58,15 @@ def _follow(root: Root, key: str) -> str:
         done = f"it was {set_aside(root, 'data', key) or 'gone'}"
     with root.open_folder("data", shared or key) as base:
         follows = shared is not None and base is not None and DROPPED in base.names()
-    if shared and follows and not readers(root, shared):
-        _follow(root, shared)
+    if shared and follows and not _is_read(root, shared, folders):
+        _follow(root, shared, folders)
     return done
+
+
+def _is_read(root: Root, key: str, folders: dict[str, DataFolder]) -> bool:
+    """True when a fork reads the data: it has a mark there, or says so itself and has lost it."""
+    forks = [other.key for other in folders.values() if other.base == key]
+    return bool(readers(root, key)) or any(os.path.isdir(root.part("data", fork)) for fork in forks)
 
 
 def _is_bare(root: Root, key: str) -> bool:

@@ -13,12 +13,12 @@ from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, S
 from stores.file.disk import TEMP, Folder
 from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
-from stores.file.doctor.check_marks import problems_of_marks
+from stores.file.doctor.check_marks import problems_of_marks, read_parts
 from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.doctor.restoring import leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
-from stores.file.readers import read_by_forks
+from stores.file.readers import files_of
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
@@ -99,11 +99,11 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
             what = f"{error.message}, which forked session {session_id!r} begins with"
             return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
         return [_damaged(root, session_id, places, error)]
-    read = _read_by_forks(root, session_id)
+    undone = _undone(root, session_id, log, places)
     for place in places:
         if place.epoch > log.fields["epoch"]:
             what = "a rewind that was cut off before it took effect"
-        elif read is not None and place not in log.places and place.file not in read:
+        elif place in undone:
             what = "a segment that was undone, and that no fork reads"
         else:
             continue
@@ -111,11 +111,14 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     return problems
 
 
-def _read_by_forks(root: Root, session_id: str) -> set[str] | None:
-    """The segment files of the session that forks read; None where that cannot be told, which is said of the mark."""
+def _undone(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Place]:
+    """The segments that count for nobody. None where it cannot be told what forks read, which is said of the mark."""
+    dead = [place for place in places if place not in log.places]
     with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
-        return read_by_forks(folder) if folder else set()
-    return None
+        if dead and folder:
+            read = files_of(folder, read_parts(root, folder, name_of(session_id)))
+            return [place for place in dead if place.file not in read]
+    return []
 
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> Problem:

@@ -19,10 +19,11 @@ from typing import Any
 
 from stores import codec
 from stores.file.doctor.beginnings import fork_id, found_base
+from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.restoring import leave_markers, readable, ref_of, run_of
 from stores.file.names import name_of
-from stores.file.readers import marks, read_by_forks
+from stores.file.readers import files_of
 from stores.file.root import Root
 from stores.file.segments import SESSION, Place, beginning, fresh_session
 
@@ -74,8 +75,8 @@ def remade(root: Root, name: str, places: list[Place]) -> Remade | None:
     if session_id is None or not (places or base):
         return None
     with root.open_folder("sessions", name) as folder:
-        read = read_by_forks(folder) if folder else set()
-        parts = [part for part in marks(folder).values() if part] if folder else []
+        parts = read_parts(root, folder, name) if folder else []
+        read = files_of(folder, parts) if folder else set()
     newest = {place.n: place for place in sorted(places)}
     last, doubtful = _last_that_counts(root, session_id, newest, read)
     epoch = 1 + max((*(place.epoch for place in places), *(part["epoch"] for part in parts)), default=-1)
