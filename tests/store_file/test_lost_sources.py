@@ -69,7 +69,7 @@ async def test_d3_what_a_fork_reads_stays_for_it_though_its_mark_is_lost(path: P
     await fork(path, "r", "f", 12)
     await store.checkpointer.delete("r")
     await store.session.append("s", [say("go")], run_id="r0")
-    await forked(store.session, "s", "f", "r0")
+    await forked(store.session, "s", "z", "r0")
     await store.session.clear("s")
     before = everything(path)
     for mark in files(path, "*/*/forks/*.json"):
