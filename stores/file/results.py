@@ -31,7 +31,7 @@ class FileResultStore:
 
     def _put(self, reference: ResultRef, output: str) -> bool:
         with self._root.make_folder(RESULTS, name_of(reference.run_id)) as folder:
-            stored = _read(folder, reference)
+            stored = read_output(folder, reference)
             if stored is None:
                 place = {"id": reference.run_id, "step": reference.step, "position": reference.position}
                 folder.write(_file(reference), codec.encode({"kind": "result", **place, "output": output}))
@@ -44,7 +44,7 @@ class FileResultStore:
 
     def _get(self, reference: ResultRef) -> str | None:
         with self._root.open_folder(RESULTS, name_of(reference.run_id)) as folder:
-            return _read(folder, reference) if folder else None
+            return read_output(folder, reference) if folder else None
 
     async def drop(self, run_id: str) -> None:
         await self._call(self._drop, run_id)
@@ -60,7 +60,7 @@ def _file(reference: ResultRef) -> str:
     return f"{reference.step}-{reference.position}.json"
 
 
-def _read(folder: Folder, reference: ResultRef) -> str | None:
+def read_output(folder: Folder, reference: ResultRef) -> str | None:
     """The output under that reference; None when there is none."""
     found = read_result(folder, _file(reference))
     if found is not None and found[0] != reference:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.findings import CAN_ANSWER
@@ -175,6 +176,24 @@ async def test_r4_what_a_fork_reads_of_a_run_that_is_set_aside_stays(path: Path)
     run = await store.checkpointer.load("r")
     assert run is not None
     assert (run.head.status, await store.checkpointer.load("f")) == ("completed", before)
+
+
+@pytest.mark.parametrize("is_archived", [True, False])
+async def test_m2_a_run_that_is_made_again_has_its_archived_outputs_back(path: Path, is_archived: bool) -> None:
+    store = FileStore(path)
+    call = ToolCallEntry(id="c", name="t", arguments="{}", step=1, position=1)
+    result = ToolResultEntry(call_id="c", output="o" * 999, step=1, position=1)
+    await write_run(store.checkpointer, "r", 2, session="s", status="completed")
+    await store.session.append("s", [say("go"), call, result], run_id="r")
+    archive = store.results if is_archived else None
+    assert await store.session.trim_tool_results("s", keep_chars=3, keep_runs=0, archive=archive) == 1
+    trimmed = await store.session.load("s")
+    chunk(path, 1).write_bytes(b"")
+    repair(path)
+    run = await store.checkpointer.load("r")
+    assert run is not None
+    assert run.entries == ([say("go"), call, result] if is_archived else trimmed)
+    assert (check(path), await store.session.load("s")) == ([], trimmed)
 
 
 async def test_r4_what_an_older_repair_began_again_is_put_right(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from stores import codec
 from stores.closing import save_of_segment
@@ -20,10 +21,13 @@ from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
 from stores.file.refs import Ref
+from stores.file.results import RESULTS, read_output
 from stores.file.root import Root
 from stores.file.segments import places_of, read_log, read_segment, segment_of
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Segment
+from stores.references import results_of
+from stores.surgery import entries_checksum
 
 
 def is_finished(root: Root, ref: Ref) -> bool:
@@ -74,6 +78,18 @@ def set_finished_aside(
     return answers(ref.run_id, copied or aside or "gone")
 
 
+def _as_appended(root: Root, session_id: str, segment: Segment) -> Segment:
+    """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
+    place, entries = read_log(root, session_id).find(segment.run_id), list(segment.entries)
+    with suppress(StoreError), root.open_folder(RESULTS, name_of(segment.run_id)) as folder:
+        for index, reference, result in results_of(segment.run_id, segment.entries):
+            if result.trimmed and folder:
+                entries[index] = replace(result, output=read_output(folder, reference) or "", trimmed=None)
+        if place and entries_checksum(entries) == read_segment(place, None)["checksum"]:
+            return replace(segment, entries=entries)
+    return segment
+
+
 def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
     """The run whose segment stands before that run's: with it ended the history that this one started from.
 
@@ -114,6 +130,7 @@ def write_from_segment(root: Root, lost: Ref) -> None:
     segment = finished_segment(root, lost)
     if segment is None or lost.session_id is None:
         return
+    segment = _as_appended(root, lost.session_id, segment)
     known = {name: lost.fields.get(name) for name in ("parent", "history_limit")}
     known["history_upto"] = _run_before(root, lost.session_id, lost.run_id)
     save = save_of_segment(segment, lost.session_id, known)
