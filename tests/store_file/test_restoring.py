@@ -220,6 +220,21 @@ async def test_d3_a_damaged_mark_is_made_again_and_a_fork_is_not_guessed_from_it
     assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1"])
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+async def test_d3_what_is_no_file_in_a_marks_place_goes_aside(path: Path, kind: str) -> None:
+    store = await forked_talk(path, "f1")
+    mark = only(path, "sessions/talk.*/forks/*.json")
+    mark.rename(path.parent / "kept")
+    mark.mkdir() if kind == "folder" else mark.symlink_to(path.parent / "kept")
+    (finding,) = repair(path)
+    assert (finding.file, finding.repairable) == (str(mark), True)
+    assert mark.read_bytes() == (path.parent / "kept").read_bytes()
+    (path.parent / "kept").unlink()
+    assert (check(path), await runs(store)) == ([], ["r1", "r2", "f1"])
+    (aside,) = (path / "quarantine").iterdir()
+    assert (aside.is_dir(), aside.is_symlink()) == (kind == "folder", kind == "link")
+
+
 async def test_d3_a_fork_of_which_nothing_says_what_it_began_with_is_left_as_it_is(path: Path) -> None:
     await forked_talk(path, "f1")
     only(path, "sessions/talk.*/forks/*.json").unlink()

@@ -41,7 +41,7 @@ def moved(aside: str | None) -> str:
 def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     """Move a file or folder into ``quarantine``, durably, and say where. Missing: nothing happens, None.
 
-    ``keep``: its name stays in its place too, for another file to be put over it.
+    ``keep``: a file's name stays in its place too, for another to be put over it.
     """
     source = root.part(*parts)
     if not os.path.lexists(source):
@@ -49,7 +49,10 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     with root.make_folder("quarantine") as quarantine:
         name = _free_name(quarantine, parts)
         try:
-            (os.link if keep else os.rename)(source, quarantine.where(name))
+            if keep and not os.path.isdir(source):
+                os.link(source, quarantine.where(name), follow_symlinks=False)
+            else:
+                os.rename(source, quarantine.where(name))
         except OSError as error:
             raise write_error(error, source) from error
         quarantine.sync()
