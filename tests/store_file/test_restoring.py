@@ -209,6 +209,7 @@ async def test_d3_a_damaged_mark_is_made_again_and_a_fork_is_not_guessed_from_it
     (finding,) = repair(path)
     assert (finding.file, finding.repairable) == (str(mark), True)
     assert "the mark of forked session 'afork', which keeps what it begins with, is damaged: " in finding.what
+    assert "; it was made again; what was there was moved to quarantine/sessions__talk." in finding.what
     assert (check(path), mark.read_bytes()) == ([], whole)
     damage(mark)
     cut(only(path, "sessions/afork.*/session.json"))

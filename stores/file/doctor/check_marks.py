@@ -8,7 +8,7 @@ from functools import partial
 
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
-from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark
 from stores.file.root import Root
@@ -68,9 +68,10 @@ def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[P
     return []
 
 
-def _mark_again(root: Root, name: str, fork_id: str, part: Part) -> None:
-    set_aside(root, *session_folder(part["session"]), FORKS, f"{name}.json", keep=True)
+def _mark_again(root: Root, name: str, fork_id: str, part: Part) -> str:
+    aside = set_aside(root, *session_folder(part["session"]), FORKS, f"{name}.json", keep=True)
     place_mark(root, fork_id, part)
+    return f"it was made again{moved(aside)}"
 
 
 def read_parts(root: Root, folder: Folder, name: str) -> list[Part]:
