@@ -11,6 +11,7 @@ import pytest
 
 from stores.errors import StoreError
 from stores.file import FileResultStore, FileStore
+from stores.file.doctor.check import repair
 from stores.references import ResultRef
 from tests.store_file.kit import chunk, files, first, go_on, later, make, only, read, rewrite, say, write_run
 
@@ -282,6 +283,18 @@ async def test_r1_what_a_killed_writer_left_of_a_run_is_flushed_before_it_goes_o
         flushed.clear()
         await lease.load()
         assert flushed == ["runs", f"data/{read(only(path, 'runs/*.json'))['key']}"]
+
+
+async def test_r1_what_a_killed_writer_left_of_a_run_is_flushed_before_the_doctor_makes_its_ref(
+    path: Path, flushed: list[str]
+) -> None:
+    await write_run(FileStore(path).checkpointer, "r", 3)
+    ref = only(path, "runs/*.json")
+    data = f"data/{read(ref)['key']}"
+    ref.unlink()
+    flushed.clear()
+    repair(path)
+    assert [name for name in flushed if name in (data, "runs")] == [data, "runs"]
 
 
 async def test_r7_what_a_killed_writer_left_of_a_session_is_flushed_before_anybody_acts_on_it(

@@ -223,6 +223,7 @@ def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str
             if number > fresh.tail:
                 moved_now = set_aside(root, "data", ref.key, chunk_name(number))
                 aside = aside or moved_now
+        data.sync()
         with root.make_folder("runs") as runs:
             fresh.write(runs, by=data)
     return done + moved(aside)

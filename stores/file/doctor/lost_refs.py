@@ -66,6 +66,7 @@ def _write_ref(root: Root, name: str, ref: Ref) -> str:
     """The ref that cannot be read goes aside, and is made again as the newest data of its run have it."""
     aside = set_aside(root, "runs", f"{name}.json")
     with root.make_folder("runs") as runs, root.make_folder("data", ref.key) as data:
+        data.sync()  # a killed writer may not have: what the ref says is there then
         ref.write(runs, by=data)
     return f"it was made from the data{moved(aside)}"
 
