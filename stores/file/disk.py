@@ -68,7 +68,7 @@ class Folder:
         """
         if found := Folder.open(path):
             if lasting and found.is_empty():
-                _flush_parent(path)
+                found._settle()
             return found
         try:
             os.mkdir(path, 0o700)
@@ -83,6 +83,15 @@ class Folder:
         if made is None:
             raise StoreWriteError("the folder vanished while it was made", where=path)
         return made
+
+    def _settle(self) -> None:
+        """Make it durable in its parent, unless it was made for us in one that we may not read."""
+        try:
+            with suppress(PermissionError):
+                _flush_parent(self.path)
+        except OSError as error:
+            self.close()
+            raise write_error(error, self.path) from error
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -231,15 +240,12 @@ def flush(fd: int) -> None:
 
 
 def _flush_parent(path: str) -> None:
-    """Make what stands at ``path`` durable in its folder."""
+    """Make what stands at ``path`` durable in its folder. Raises the system's own error."""
+    parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            flush(parent)
-        finally:
-            os.close(parent)
-    except OSError as error:
-        raise write_error(error, path) from error
+        flush(parent)
+    finally:
+        os.close(parent)
 
 
 def check_owner(found: os.stat_result, path: str) -> None:

@@ -26,8 +26,8 @@ class Scenario:
     ``recover`` are the commands any one of which must bring the run to its end. ``runs`` are the ids of the
     session's segments then; None: the ids are generated, and every run that was begun has its segment.
     ``steered`` is a text that the transcript of r1 must hold once. ``finish`` is how the last run ends. ``begun`` is
-    how often the run is begun from its start, ``killed`` how often it kills itself on the way. ``check`` names what is
-    compared, a function of verify.CHECKS.
+    how often the run is begun from its start, ``killed`` how often it kills itself on the way. ``only`` is the kind of
+    store that it is about. ``check`` names what is compared, a function of verify.CHECKS.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Scenario:
     finish: str = "stop"
     begun: int = 1
     killed: int = 0
+    only: str | None = None
     check: str = "run"
 
 
@@ -65,7 +66,7 @@ SCENARIOS = {
     scenario.name: scenario
     for scenario in (
         Scenario("fresh", _FRESH, (_FRESH, _RESUME)),
-        Scenario("twice", _TWICE, (_FRESH, _RESUME), killed=1),
+        Scenario("twice", _TWICE, (_FRESH, _RESUME), killed=1, only="file"),
         Scenario("again", _FRESH.replace("r1", "r2"), (_FRESH.replace("r1", "r2"),), (EARLIER,), runs=("r0", "r2")),
         Scenario("keyless", _KEYLESS, (_KEYLESS,), runs=None),
         Scenario("resume", _RESUME, (_RESUME, _FRESH), UNFINISHED, runs=("r0", "r1")),

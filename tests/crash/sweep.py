@@ -169,6 +169,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lovia-sweep-") as scratch:
         sweep = Sweep(Path(scratch), given.store, given.jobs, warm=given.warm)
         for name in given.scenarios.split(","):
+            if SCENARIOS[name].only not in (None, given.store):
+                continue
             for mode in given.modes.split(","):
                 row = sweep.row(SCENARIOS[name], mode, sample)
                 print(row, flush=True)

@@ -19,7 +19,8 @@ def main(folder: str, *command: str) -> None:
     if child == 0:
         _die_before_flushing(folder)
     else:
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"it flushed no folder {folder}"
     from lovia_cli.__main__ import main as lovia
 
     sys.exit(lovia())

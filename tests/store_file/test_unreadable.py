@@ -13,7 +13,7 @@ from stores.errors import StoreUnreadableError, StoreVersionError
 from stores.file import FileCheckpointer, FileStore
 from stores.file.doctor.check import check, repair
 from stores.sqlite import SQLiteCheckpointer
-from tests.store_file.kit import chunk, everything, exists, files, only, say, write_run
+from tests.store_file.kit import chunk, everything, exists, files, make, only, say, write_run
 from tests.store_file.test_doctor import fill
 from tests.store_file.test_forks import BIG, fork, forked
 from tests.store_file.test_salvage import cut_in_third, finished
@@ -64,6 +64,18 @@ async def test_d3_a_file_that_may_not_be_read_is_not_moved_aside(file: str) -> N
             found = {(finding.what, finding.repairable) for finding in repair(path)}
         assert found == {("the file cannot be read: Permission denied", False)}
         assert everything(path) == before
+
+
+async def test_a_store_is_made_in_a_folder_that_stands_where_nobody_may_look() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "ours", ".lovia")
+        make(path.parent)
+        make(path)
+        with ordinary_user(Path(folder)):
+            path.parent.chmod(0o111)
+            await write_run(FileStore(path).checkpointer)
+            assert [run.run_id for run in await FileStore(path).checkpointer.runs()] == ["r"]
+            path.parent.chmod(0o700)
 
 
 async def test_d3_a_folder_that_may_not_be_read_is_no_damage() -> None:
