@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from stores import codec
 from stores.closing import save_of_segment
@@ -20,12 +21,13 @@ from stores.file.doctor.restoring import readable, ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
+from stores.file.reading import steady
 from stores.file.refs import Ref
 from stores.file.results import RESULTS, read_output
 from stores.file.root import Root
 from stores.file.segments import places_of, read_log, read_segment, segment_of
 from stores.findings import CAN_ANSWER, answers
-from stores.records import Segment
+from stores.records import Save, Segment
 from stores.references import results_of
 from stores.surgery import entries_checksum
 
@@ -43,13 +45,17 @@ def finished_segment(root: Root, ref: Ref) -> Segment | None:
     if ref.session_id is None:
         return None
     try:
-        place = read_log(root, ref.session_id).find(ref.run_id)
-        segment = segment_of(read_segment(place, None), f"{place.folder}/{place.file}") if place else None
+        segment = steady(partial(_live_segment, root, ref.session_id, ref.run_id))
     except (StoreUnreadableError, StoreVersionError):
         raise
     except StoreError:
         return None
     return None if segment is None or segment.truncated else segment
+
+
+def _live_segment(root: Root, session_id: str, run_id: str) -> Segment | None:
+    place = read_log(root, session_id).find(run_id)
+    return segment_of(read_segment(place, None), f"{place.folder}/{place.file}") if place else None
 
 
 def unfinished(root: Root, ref: Ref, file: str) -> Problem:
@@ -64,13 +70,15 @@ def set_finished_aside(
     """A checkpoint made of the segment takes the place of the ref, and then the data goes aside.
 
     What forks read of those ``stays`` as well, and is ``cut_back`` to what is whole: in quarantine it is as it was.
+    Raises as `save_from_segment` does, before anything is moved.
     """
+    save = save_from_segment(root, ref)
     stays = stays and bool(readers(root, ref.key))
     copied = copy_aside(root, "data", ref.key) if stays else None
     if cut_back and stays:
         cut_back()
     aside = set_aside(root, "runs", f"{name_of(ref.run_id)}.json", keep=True)
-    write_from_segment(root, ref)
+    write_again(root, ref, save)
     if stays:
         release(root, ref.key)
     else:
@@ -122,18 +130,22 @@ def held_run(root: Root, run_digest: str) -> Ref | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def write_from_segment(root: Root, lost: Ref) -> None:
-    """The run as the one save that its segment comes to, in new data.
+def save_from_segment(root: Root, lost: Ref) -> Save:
+    """The one save that the segment of the run comes to.
 
-    Its ref is the commit; its session knows already, so no marker is left.
+    Raises `StoreError` where the segment is not there any more: of its session no lock is held.
     """
     segment = finished_segment(root, lost)
     if segment is None or lost.session_id is None:
-        return
+        raise StoreError("its segment has changed meanwhile", hint="look again: lovia doctor")
     segment = _as_appended(root, lost.session_id, segment)
     known = {name: lost.fields.get(name) for name in ("parent", "history_limit")}
     known["history_upto"] = _run_before(root, lost.session_id, lost.run_id)
-    save = save_of_segment(segment, lost.session_id, known)
+    return save_of_segment(segment, lost.session_id, known)
+
+
+def write_again(root: Root, lost: Ref, save: Save) -> None:
+    """The run as that one save, in new data. Its ref is the commit; its session knows already: no marker is left."""
     ref = Ref.new(lost.run_id, new_key(lost.run_id))
     ref.advance_by(save)
     tail = Tail(lost.run_id, ref.key, sets={})

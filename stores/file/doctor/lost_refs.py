@@ -7,7 +7,7 @@ from functools import partial
 from stores import codec
 from stores.errors import StoreError
 from stores.file.chunks import Chunk, read_all
-from stores.file.doctor.finished import held_run, write_from_segment
+from stores.file.doctor.finished import held_run, save_from_segment, write_again
 from stores.file.doctor.quarantine import Problem, moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
@@ -73,8 +73,9 @@ def _write_ref(root: Root, name: str, ref: Ref) -> str:
 
 def _answer(root: Root, name: str, held: Ref, folders: list[DataFolder]) -> str:
     """The run is what its session holds of it; what is left of ref and data goes aside."""
+    save = save_from_segment(root, held)
     aside = set_aside(root, "runs", f"{name}.json", keep=True)
-    write_from_segment(root, held)
+    write_again(root, held, save)
     for folder in folders:
         aside = set_aside(root, "data", folder.key) or aside
     return answers(held.run_id, aside or "gone")

@@ -1,0 +1,92 @@
+"""A run that its session holds as finished, and a session that another process changes while the doctor looks (R4)."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.file import FileStore
+from stores.file.doctor.check import check, repair
+from stores.findings import Finding
+from tests.store_file.kit import chunk, entries, everything, only, say
+from tests.store_file.test_salvage import finished
+
+pytestmark = pytest.mark.anyio
+
+
+CHANGED = "it could not be mended: its segment has changed meanwhile"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+def when_opened(monkeypatch: pytest.MonkeyPatch, number: int, change: Callable[[], object]) -> None:
+    """Have ``change`` done by another, just after a session.json was opened for the ``number``-th time."""
+    real, seen = os.open, list[str]()
+
+    def open_seen(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        fd = real(name, flags, mode, dir_fd=dir_fd)
+        if name == "session.json":
+            seen.append(name)
+            if len(seen) == number:
+                change()
+        return fd
+
+    monkeypatch.setattr(os, "open", open_seen)
+
+
+async def test_r4_nothing_is_moved_when_the_segment_goes_before_the_run_is_made_of_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The doctor looks twice, once more with the run's lock, and a fourth time as it mends."""
+    await finished(path, 4)
+    file, session = chunk(path, 1), only(path, "sessions/*/session.json").parent
+    file.write_bytes(b"")
+    before = {name: data for name, data in everything(path).items() if not name.startswith("sessions/")}
+    when_opened(monkeypatch, 4, lambda: shutil.rmtree(session))
+    assert repair(path) == [Finding(str(file), f"the file is empty; {CHANGED}", False)]
+    assert everything(path) == before
+
+
+async def test_r4_a_run_without_ref_is_not_said_to_replay_when_its_segment_goes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finished(path, 4)
+    ref, session = only(path, "runs/*.json"), only(path, "sessions/*/session.json").parent
+    ref.write_bytes(b"")
+    shutil.rmtree(chunk(path, 1).parent)
+    when_opened(monkeypatch, 4, lambda: shutil.rmtree(session))
+    lost = f"the file is empty; no data of it was found; moved to quarantine/runs__{ref.name}"
+    assert repair(path) == [
+        Finding(str(ref), f"the file is empty; {CHANGED}", False),
+        Finding(str(ref), lost, True, is_lost=True),
+    ]
+    assert (check(path), entries(path / "quarantine")) == ([], [f"runs__{ref.name}"])
+
+
+async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await finished(path, 4)
+    await store.session.append("s", [say("more")], run_id="r1")
+    file, last = only(path, "sessions/*/session.json"), only(path, "sessions/*/000002.*")
+    old, undone = file.read_bytes(), last.read_bytes()
+    await store.session.rewind("s", keep_entries=2)
+    new = path.parent / "session.json"
+    file.rename(new)
+    file.write_bytes(old)
+    last.write_bytes(undone)
+    chunk(path, 1).write_bytes(b"")
+
+    def rewind() -> None:
+        new.rename(file)
+        last.unlink()
+
+    when_opened(monkeypatch, 3, rewind)
+    (done,) = repair(path)
+    assert "; its session holds run 'r' as finished: its result was kept from there" in done.what
+    run = await FileStore(path).checkpointer.load("r")
+    assert (check(path), run and run.entries) == ([], [say("go"), say("yes", 1)])
+    assert [name.partition("__")[0] for name in entries(path / "quarantine")] == ["data", "runs"]
