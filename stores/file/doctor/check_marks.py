@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any
 
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
@@ -27,11 +28,12 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
                     problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
             except StoreError as error:
                 problems.append(Problem(where, f"{error.message}, and what the fork reads here cannot be told"))
+    fields: dict[str, Any] = {}
     with suppress(StoreError):
         data = folder.read(SESSION)
         fields = {} if data is None else parse_session(data, folder.where(SESSION))
-        for part in base_parts(fields.get("base")):
-            problems += _problems_of_mark(root, name, str(fields["id"]), part)
+    for part in base_parts(fields.get("base")):
+        problems += _problems_of_mark(root, name, fields["id"], part)
     return problems
 
 
@@ -47,11 +49,11 @@ def _told(problems: list[Problem], where: str) -> Iterator[None]:
 def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[Problem]:
     """What is wrong with the mark that the forked session has where it reads that part.
 
-    Where nobody may look there, the session it stands in says so.
+    Where nobody can look there, the session it stands in says so.
     """
     place = (*session_folder(part["session"]), FORKS)
     what = f"the mark of forked session {fork_id!r}, which keeps what it begins with, "
-    with suppress(StoreUnreadableError, StoreVersionError), root.open_folder(*place) as found:
+    with suppress(StoreError), root.open_folder(*place) as found:
         if found is None or f"{name}.json" not in found.names():
             mend = partial(place_mark, root, fork_id, part)
             return [Problem(root.part(*place, f"{name}.json"), f"{what}is missing", mend)]
