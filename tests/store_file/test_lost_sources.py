@@ -64,6 +64,22 @@ async def test_d3_what_a_fork_in_quarantine_shares_of_a_deleted_run_follows_it(p
     assert {f"data__{key}" for key in shared} <= set(entries(path / "quarantine"))
 
 
+async def test_d3_what_is_missing_in_quarantine_goes_there_before_the_data_is_deleted(path: Path) -> None:
+    await finished(path, 20, BIG)
+    await fork(path, "r", "g", 8)
+    damage(path, "r", 4)
+    repair(path)
+    aside = only(path, "quarantine/*/000001.json")
+    kept, key = aside.read_bytes(), aside.parent.name.removeprefix("data__")
+    aside.unlink()
+    only(path, f"data/{key_of(path, 'g')}/000001.json").write_bytes(b"")
+    followed = [finding.what for finding in repair(path) if Path(finding.file).name == key]
+    what = "data of a run that is gone, kept for forks that are gone too"
+    assert followed == [f"{what}; it stands in quarantine/data__{key}"]
+    assert (check(path), aside.read_bytes()) == ([], kept)
+    assert key not in entries(path / "data")
+
+
 async def test_d3_what_a_fork_reads_stays_for_it_though_its_mark_is_lost(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "r", 20, text=BIG)

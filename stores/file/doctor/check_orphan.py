@@ -8,7 +8,7 @@ from functools import partial
 from stores.errors import StoreError
 from stores.file.disk import TEMP, remove_folder
 from stores.file.doctor.lost_refs import lost_ref_of, read_fields
-from stores.file.doctor.quarantine import Problem, is_aside, set_aside
+from stores.file.doctor.quarantine import Problem, complete_aside, set_aside
 from stores.file.forking import readers, release, shared_key
 from stores.file.names import DROPPED, FORKS, name_of
 from stores.file.root import Root
@@ -45,15 +45,15 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
 
 
 def _follow(root: Root, key: str, folders: dict[str, DataFolder]) -> str:
-    """Move the data aside, unless all of it stands there already, and what only it reads.
+    """Move the data aside, or what of it does not stand there already, and what only it reads.
 
     They were deleted, but a fork in quarantine may go on from them.
     """
     with root.open_folder("data", key) as folder:
         shared = shared_key(folder) if folder else None
-    if is_aside(root, "data", key):
+    if place := complete_aside(root, "data", key):
         remove_folder(root.part("data", key), last=DROPPED)
-        done = f"it stands in quarantine/data__{key}"
+        done = f"it stands in {place}"
     else:
         done = f"it was {set_aside(root, 'data', key) or 'gone'}"
     with root.open_folder("data", shared or key) as base:

@@ -72,10 +72,7 @@ def copy_aside(root: Root, *parts: str) -> str | None:
         name = _free_name(quarantine, parts)
         try:
             with Folder.make(quarantine.where(name + TEMP)) as begun:
-                for entry in source.names():
-                    if os.path.isfile(source.where(entry)) and not os.path.lexists(begun.where(entry)):
-                        os.link(source.where(entry), begun.where(entry), follow_symlinks=False)
-                begun.sync()
+                _link_files(source, begun)
             os.rename(begun.path, quarantine.where(name))
         except OSError as error:
             raise write_error(error, source.path) from error
@@ -83,9 +80,31 @@ def copy_aside(root: Root, *parts: str) -> str | None:
     return f"kept in quarantine/{name}"
 
 
-def is_aside(root: Root, *parts: str) -> bool:
-    """True when a file or folder of that name was moved aside, or has a second name there."""
-    return os.path.lexists(root.part("quarantine", _joined(parts)))
+def complete_aside(root: Root, *parts: str) -> str | None:
+    """Where a folder stands in ``quarantine`` already, durably; files that are missing there get a second name there.
+
+    None when no folder of that name does.
+    """
+    name = _joined(parts)
+    with root.open_folder("quarantine") as quarantine, root.open_folder("quarantine", name) as aside:
+        if quarantine is None or aside is None:
+            return None
+        with root.open_folder(*parts) as source:
+            try:
+                if source:
+                    _link_files(source, aside)
+            except OSError as error:
+                raise write_error(error, aside.path) from error
+        quarantine.sync()
+    return f"quarantine/{name}"
+
+
+def _link_files(source: Folder, into: Folder) -> None:
+    """Give the files of ``source`` that ``into`` lacks a second name there."""
+    for entry in source.names():
+        if os.path.isfile(source.where(entry)) and not os.path.lexists(into.where(entry)):
+            os.link(source.where(entry), into.where(entry), follow_symlinks=False)
+    into.sync()
 
 
 def _free_name(quarantine: Folder, parts: tuple[str, ...]) -> str:
