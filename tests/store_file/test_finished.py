@@ -11,6 +11,7 @@ from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.findings import Finding
 from tests.store_file.kit import chunk, entries, everything, only, say
+from tests.store_file.test_forks import BIG, fork, key_of
 from tests.store_file.test_salvage import finished
 
 pytestmark = pytest.mark.anyio
@@ -90,3 +91,26 @@ async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(path: Path, monke
     run = await FileStore(path).checkpointer.load("r")
     assert (check(path), run and run.entries) == ([], [say("go"), say("yes", 1)])
     assert [name.partition("__")[0] for name in entries(path / "quarantine")] == ["data", "runs"]
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_d3_data_that_a_repair_did_not_come_to_move_is_of_a_run_that_was_made_again(
+    path: Path, is_read: bool
+) -> None:
+    """The repair was killed behind the new ref: what it was going to move or drop stands as it stood."""
+    store, key = (await finished(path, 20, BIG)).checkpointer, key_of(path, "r")
+    if is_read:
+        await fork(path, "r", "f", 8)
+    file = path / "data" / key / "000004.json"
+    file.write_bytes(b"")
+    repair(path)
+    if is_read:
+        (path / "data" / key / "dropped.json").unlink()
+    else:
+        (path / "quarantine" / f"data__{key}").rename(path / "data" / key)
+    what = f"a crash kept data of run 'r' from before it was made again{'; forks read it' if is_read else ''}"
+    assert check(path) == [Finding(str(path / "data" / key), what, True, is_leftover=True)]
+    before = await store.load("r")
+    repair(path)
+    assert (check(path), await store.load("r")) == ([], before)
+    assert (key in entries(path / "data"), f"data__{key}" in entries(path / "quarantine")) == (is_read, True)

@@ -37,9 +37,11 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
         if is_read:
             what += " (forks read its data: where the run was deleted, delete it again)"
         return [lost_ref_of(root, name_of(folder.run_id), file, what, [folder])]
-    if is_read and has_ref:
-        what = f"a crash kept data of run {folder.run_id!r} from before it was made again; forks read it"
-        return [Problem(file, what, partial(release, root, folder.key), is_leftover=True)]
+    if has_ref and (is_read or folder.saves > 1):
+        what = f"a crash kept data of run {folder.run_id!r} from before it was made again"
+        if is_read:
+            return [Problem(file, f"{what}; forks read it", partial(release, root, folder.key), is_leftover=True)]
+        return [Problem(file, what, aside, is_leftover=True)]
     what = f"a crash cut off run {folder.run_id!r} before it began"
     return [Problem(file, what, aside, is_leftover=True)]
 
