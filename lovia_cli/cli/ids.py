@@ -157,7 +157,10 @@ def _unfinished_first(runs: list[RunInfo]) -> list[RunInfo]:
 
 
 async def is_session(stores: Stores, name: str) -> bool:
-    """True when there is a session ``name``. None of it is read."""
+    """True when there is a session ``name``.
+
+    Its line of the listing is looked up, and its unfinished runs where it has none; its history is not read.
+    """
     return await session_info(stores.sessions, name) is not None or bool(await open_infos(stores.runs, name))
 
 
