@@ -20,7 +20,7 @@ from contextlib import suppress
 
 from stores import codec
 from stores.errors import RunNotFoundError, StoreError
-from stores.file.chunks import Chunk, Tail, base_of, read_chunk
+from stores.file.chunks import Chunk, base_of, read_chunk
 from stores.file.disk import Folder, remove_folder
 from stores.file.heads import head_at, heads_before
 from stores.file.markers import write_marker
@@ -29,6 +29,7 @@ from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
 from stores.file.reading import find_ref, steady
 from stores.file.refs import Ref
 from stores.file.root import Root
+from stores.file.tail import Tail
 from stores.records import Save, apply_head, head_to_json
 
 

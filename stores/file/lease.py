@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from stores import codec
 from stores.errors import RunExistsError, StoreError, StoreWriteError
-from stores.file.chunks import Chunk, Tail, read_from
+from stores.file.chunks import Chunk, read_from
 from stores.file.disk import Folder, remove_folder
 from stores.file.forking import begin_fork, release
 from stores.file.locks import RunLock, is_cancelled
@@ -26,6 +26,7 @@ from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.snapshots import newest
 from stores.file.survey import lost_data
+from stores.file.tail import Tail
 from stores.records import RunSnapshot, Save, Status
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import pytest
 
 from stores.errors import StoreError, StoreWriteError
 from stores.file import FileStore
-from stores.file.chunks import FULL
+from stores.file.tail import FULL
 from stores.protocols import RunLease
 from stores.records import Save
 from stores.worker import MOST_SPENT, SHORT_SECONDS, SPENT, Worker

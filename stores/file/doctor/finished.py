@@ -15,7 +15,6 @@ from functools import partial
 from stores import codec
 from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.chunks import Tail
 from stores.file.doctor.quarantine import Problem, copy_aside, set_aside
 from stores.file.doctor.restoring import readable, ref_of
 from stores.file.forking import readers, release
@@ -26,6 +25,7 @@ from stores.file.refs import Ref
 from stores.file.results import RESULTS, read_output
 from stores.file.root import Root
 from stores.file.segments import places_of, read_log, read_segment, segment_of
+from stores.file.tail import Tail
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Save, Segment
 from stores.references import results_of
