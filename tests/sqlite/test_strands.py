@@ -10,9 +10,10 @@ from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.sqlite import SQLiteSession
 from stores.sqlite.doctor.check import check, repair
-from stores.sqlite.segments import SESSIONS
+from stores.sqlite.segments import SESSIONS, SessionRow
 from tests.sqlite.kit import change, raw
-from tests.sqlite.test_losses import forked_talk
+from tests.sqlite.test_damage import flip
+from tests.sqlite.test_losses import forked_talk, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -200,3 +201,29 @@ async def test_m3_what_a_whole_row_does_not_count_is_set_aside_and_kept_for_fork
     with raw(path) as connection:
         query = "SELECT json_extract(row, '$.run_id') FROM lovia_quarantine WHERE origin = 'lovia_segments'"
         assert connection.execute(query).fetchall() == [("b3",)]
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+@pytest.mark.parametrize("n", [1, 2])
+async def test_m3_what_was_undone_is_not_counted_again_with_a_segment_that_is_made_again(
+    tmp_path: Path, n: int, is_forked: bool
+) -> None:
+    path = tmp_path / "store.db"
+    session, before = SQLiteSession(path), await talk(path, "a1", "a2", "a3")
+    if is_forked:
+        await session.fork_session("talk", "a fork", upto="a3")
+        await session.confirm_fork("a fork")
+    row = SessionRow("talk", 2, 4, 1000.0)
+    with raw(path) as connection:
+        row.write(connection)
+    flip(path, "lovia_segments", "entries", f"n = {n}")
+    done = repair(path)[0]
+    assert done.what == (
+        f"segment {n} of session 'talk' (run 'a{n}') is not what was written; segment {n} was made again from the"
+        f" checkpoint of run 'a{n}'{ASIDE}"
+    )
+    assert (check(path), await session.load("talk")) == ([], before[:4])
+    assert await session.load("a fork") == (before if is_forked else [])
+    with raw(path) as connection:
+        query = "SELECT json_extract(row, '$.run_id') FROM lovia_quarantine WHERE origin = 'lovia_segments'"
+        assert connection.execute(query).fetchall() == [(f"a{n}",), ("a3",)]

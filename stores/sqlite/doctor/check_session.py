@@ -263,13 +263,15 @@ def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
 
 
 def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[int]:
-    """Put the segments that checkpoints have in their places; the row ids of all that are whole then, in order."""
+    """Put the segments that checkpoints have in their places; the row ids of all that are whole then, in order.
+
+    The extra ones are still there, and no part of the session."""
     if not found.made:
         return found.whole
     strand = found.strand or new_strand(connection, found.session_id)
     for one in found.made:
         replace(one, strand=strand.number).put(connection)
-    return seen_in(connection, strand, where=where)
+    return [rowid for rowid in seen_in(connection, strand, where=where) if rowid not in found.extra]
 
 
 def _copy(connection: Connection, old: Strand | None, session_id: str, whole: list[int], *, where: str) -> None:
