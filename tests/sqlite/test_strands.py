@@ -106,6 +106,17 @@ async def test_d3_while_it_is_not_known_who_reads_a_segment_it_stays(tmp_path: P
         assert await conversations(path) == before | {"talk": []}
 
 
+async def test_d3_a_missing_strand_is_noticed_beside_a_missing_session(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    change(path, "DELETE FROM lovia_strands WHERE session_id = 'a fork'")
+    change(path, "DELETE FROM lovia_sessions WHERE session_id = 'other'")  # as many sessions as strands
+    session = SQLiteSession(path)
+    assert await session.rewind("talk", keep_entries=1) == 5
+    repair(path)
+    assert (check(path), await conversations(path)) == ([], before | {"talk": before["talk"][:1]})
+
+
 async def test_s3_a_session_whose_strand_is_missing_takes_no_segment(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before = await filled(path)
