@@ -8,6 +8,7 @@ import pytest
 from stores.conformance.samples import say
 from stores.entries import Entry
 from stores.errors import StoreDamagedError
+from stores.findings import Finding
 from stores.sqlite import SQLiteSession
 from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.segments import SESSIONS, SessionRow
@@ -102,8 +103,50 @@ async def test_d3_while_it_is_not_known_who_reads_a_segment_it_stays(tmp_path: P
         assert await session.rewind("talk", keep_entries=1) == 5
         await session.clear("talk")
         assert await session.load("talk") == []
-        assert [finding.repairable for finding in repair(path)] == [True]
-        assert await conversations(path) == before | {"talk": []}
+        assert [(finding.repairable, finding.is_leftover) for finding in repair(path)] == [(True, False), (True, True)]
+        assert (check(path), await conversations(path)) == ([], before | {"talk": []})
+
+
+async def test_m4_what_was_removed_beside_a_damaged_strand_goes_with_the_repair(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, session = await filled(path), SQLiteSession(tmp_path / "store.db")
+    change(path, "UPDATE lovia_strands SET upto = 1 WHERE session_id = 'a fork'")
+    await session.clear("other")
+    leftover = "nobody reads what is left of session 'other' (strand 1)"
+    assert [leftover in finding.what for finding in check(path)] == [False], "it cannot be told yet"
+    _, done = repair(path)
+    assert done == Finding(str(path), f"{leftover}; it was moved aside into the table lovia_quarantine", True, True)
+    assert (check(path), await conversations(path)) == ([], before | {"other": []})
+    with raw(path) as connection:
+        assert connection.execute("SELECT n FROM lovia_segments WHERE session_id = 'other'").fetchall() == []
+        query = "SELECT origin, count(*) FROM lovia_quarantine WHERE why = 'nobody reads it' GROUP BY origin"
+        assert connection.execute(query).fetchall() == [("lovia_segments", 3), ("lovia_strands", 1)]
+
+
+async def test_m4_what_a_removed_strand_went_on_from_goes_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, session = await filled(path), SQLiteSession(tmp_path / "store.db")
+    change(path, "UPDATE lovia_strands SET upto = 1 WHERE session_id = 'a fork'")
+    for keep_entries in (4, 2):
+        await session.rewind("other", keep_entries=keep_entries)
+    await session.clear("other")
+    assert [finding.is_leftover for finding in repair(path)] == [False, True]
+    assert (check(path), await conversations(path)) == ([], before | {"other": []})
+    with raw(path) as connection:
+        assert connection.execute("SELECT strand FROM lovia_strands").fetchall() == [(2,), (3,)]
+
+
+async def test_d3_what_nobody_reads_is_reported_when_it_can_be_told(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, whole = await filled(path), "SELECT sum FROM lovia_strands WHERE strand = 3"
+    with raw(path) as connection:
+        (total,) = connection.execute(whole).fetchone()
+    change(path, "UPDATE lovia_strands SET sum = 'x' WHERE strand = 3")
+    await SQLiteSession(path).clear("other")
+    change(path, "UPDATE lovia_strands SET sum = ? WHERE strand = 3", total)
+    leftover = "nobody reads what is left of session 'other' (strand 1); it can be moved aside"
+    assert check(path) == [Finding(str(path), leftover, True, True)]
+    assert await conversations(path) == before | {"other": []}
 
 
 async def test_d3_a_missing_strand_is_noticed_beside_a_missing_session(tmp_path: Path) -> None:

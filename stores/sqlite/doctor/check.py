@@ -17,7 +17,7 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import check_results, check_run, check_session, check_strand, misplaced
+from stores.sqlite.doctor import check_results, check_run, check_session, check_strand, misplaced, unread
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
@@ -105,7 +105,10 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
             strands = _problems_of(database, SESSIONS, partial(_problems_of_strands, aside=aside))
             yield from (problem for problem in strands if problem.mend)  # of a refused part the sessions tell
             yield from _problems_of(database, RUNS, partial(_problems_of_runs, aside=aside))
-            yield from _problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside))
+            of_sessions = list(_problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside)))
+            yield from of_sessions
+            if not of_sessions:  # else what nobody reads may be what one of them lacks
+                yield from _problems_of(database, SESSIONS, partial(_problems_of_unread, aside=aside))
             yield from _problems_of(database, RESULTS, _problems_of_results)
     except StoreDamagedError as error:
         yield _damaged_file(database, error.message)
@@ -189,6 +192,17 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
         mend = partial(_in_one, database, SESSIONS, change, session_id) if found.can_mend else None
         for what in found.problems:
             yield Problem(what, mend, outlook=found.outlook, is_lost=found.is_lost)
+
+
+def _problems_of_unread(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
+    where = database.where
+    if any(misplaced.misplaced(connection, where=where)) or any(check_strand.examine(connection, where=where)):
+        return
+    change = partial(unread.mend, aside=aside, where=where)
+    for strand in unread.unread(connection, where=where):
+        what = f"nobody reads what is left of session {strand.session_id!r} (strand {strand.number})"
+        mend = partial(_in_one, database, SESSIONS, change, strand.number)
+        yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
 
 
 def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:

@@ -36,6 +36,7 @@ class Problem:
 
     ``mend`` looks again, does what is needed then, in one transaction, and says what it has done; ``outlook`` is what
     it can do. ``run_id`` is the run whose lock it needs. ``is_lost``: nothing of the record can be kept.
+    ``is_leftover``: harmless, and nobody reads it.
     """
 
     what: str
@@ -43,12 +44,13 @@ class Problem:
     run_id: str | None = None
     outlook: str = ""
     is_lost: bool = False
+    is_leftover: bool = False
 
     def finding(self, file: str, done: str | None = None) -> Finding:
         """What the doctor reports, before it has ``done`` something or after."""
         more = done or self.outlook
         what = f"{self.what}; {more}" if more else self.what
-        return Finding(file, what, self.mend is not None, is_lost=self.is_lost)
+        return Finding(file, what, self.mend is not None, self.is_leftover, self.is_lost)
 
 
 def copy_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:
