@@ -94,6 +94,57 @@ async def test_d3_a_segment_in_the_place_of_another_is_put_back(tmp_path: Path, 
     assert (check(path), await conversations(path, *before)) == ([], before)
 
 
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (
+            "UPDATE lovia_segments SET meta = 'x' WHERE strand = 1 AND n = 1",
+            "segment 1 of session 'other' (run 'b1') is not what was written; the session can be kept without it",
+        ),
+        (
+            "UPDATE lovia_strands SET upto = 1 WHERE strand = 1",
+            "the row that says where the segments of session 'other' are is not what was written (strand 1);"
+            " it can be made again as it was written",
+        ),
+    ],
+)
+async def test_d3_a_segment_in_the_place_of_another_hides_no_other_damage(tmp_path: Path, harm: str, told: str) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    change(path, "UPDATE lovia_segments SET strand = 99 WHERE strand = 2 AND n = 1")
+    change(path, harm)
+    stray = "segment 1 of session 'talk' (run 'a1') stands in another's place; it can be put back"
+    assert [finding.what for finding in check(path)] == [stray, told], "and nothing of what lacks that segment"
+    assert {finding.repairable for finding in repair(path)} == {True}
+    assert (check(path), await conversations(path, "talk", "a fork")) == (
+        [],
+        {name: before[name] for name in ("talk", "a fork")},
+    )
+
+
+@pytest.mark.parametrize("place", [1, 99])
+async def test_d3_a_segment_in_the_place_of_another_goes_aside_where_its_run_is_named_already(
+    tmp_path: Path, place: int
+) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    del before["other"]  # of which a segment has to go for the first case
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments WHERE strand = ? AND n = 3", (place,))
+    change(path, "UPDATE lovia_segments SET strand = ? WHERE strand = 2 AND n = 3", place)
+    change(path, "UPDATE lovia_segments SET run_id = 'a3' WHERE strand = 2 AND n = 2")
+    found = [finding.what for finding in repair(path) if "'other'" not in finding.what]
+    stray = "segment 3 of session 'talk' (run 'a3') stands in another's place; nothing lacks it: it"
+    assert [what for what in found if "place" in what] == [
+        f"{stray} was moved aside into the table lovia_quarantine"
+    ] * (place == 1)
+    assert (check(path), await conversations(path, *before)) == ([], before)
+    with raw(path) as connection:
+        query = "SELECT json_extract(row, '$.n'), json_extract(row, '$.strand') FROM lovia_quarantine"
+        kept = connection.execute(f"{query} WHERE origin = 'lovia_segments'").fetchall()
+    assert sorted(kept) == [(2, 2), (3, place)], "the damaged one, and the whole one"
+
+
 async def test_d3_while_it_is_not_known_who_reads_a_segment_it_stays(tmp_path: Path) -> None:
     for n, harm in enumerate(("UPDATE lovia_strands SET base = NULL", "DELETE FROM lovia_strands")):
         path = tmp_path / f"{n}.db"

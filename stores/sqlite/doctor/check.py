@@ -167,24 +167,27 @@ def _problems_of_runs(connection: Connection, database: Database, *, aside: str)
 
 def _problems_of_strands(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    put_back, stray = partial(misplaced.put_back, aside=aside, where=where), False
-    for one in misplaced.misplaced(connection, where=where):
+    put_back = partial(misplaced.put_back, aside=aside, where=where)
+    stray = list(misplaced.misplaced(connection, where=where))
+    for one in stray:
         yield Problem(one.what, partial(_in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
-        stray = True
+    unclear = misplaced.unclear(connection, stray)
     change = partial(check_strand.mend, aside=aside, where=where)
-    for found in () if stray else check_strand.examine(connection, where=where):
-        yield Problem(found.what, partial(_in_one, database, SESSIONS, change, found.number), outlook=found.outlook)
+    for found in check_strand.examine(connection, where=where):
+        if found.number not in unclear.strands:  # else they are what others lack
+            yield Problem(found.what, partial(_in_one, database, SESSIONS, change, found.number), outlook=found.outlook)
 
 
 def _problems_of_sessions(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    if any(misplaced.misplaced(connection, where=where)):
-        return  # they are what others lack
+    unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection, where=where)))
     set_aside = partial(check_session.set_stray_aside, aside=aside)
     for what, rowid in check_session.stray_rows(connection):
         yield Problem(what, partial(_in_one, database, SESSIONS, set_aside, rowid))
     is_hidden = any(check_strand.examine(connection, where=where))
     for session_id in check_session.session_ids(connection):
+        if session_id in unclear.sessions:
+            continue
         if is_hidden and not check_session.is_reached(connection, session_id, where=where):
             continue  # what is wrong with it shows when the strands are right
         found = check_session.examine(connection, session_id, where=where)

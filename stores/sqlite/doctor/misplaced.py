@@ -53,6 +53,27 @@ def misplaced(connection: Connection, *, where: str) -> Iterator[Misplaced]:
                 yield Misplaced(rowid, segment, place)
 
 
+@dataclass(slots=True, frozen=True)
+class Unclear:
+    """The strands and sessions of which nothing can be told before the misplaced segments stand where they belong."""
+
+    strands: frozenset[object]
+    sessions: frozenset[object]
+
+
+def unclear(connection: Connection, found: list[Misplaced]) -> Unclear:
+    """The strands in which they stand, those of the sessions that they name, and whatever goes on from one of these."""
+    named = {one.segment.session_id for one in found}
+    strands: set[object] = {one.segment.strand for one in found}
+    sessions: set[object] = {*named}
+    query = "SELECT strand, base, session_id FROM lovia_strands ORDER BY strand"  # a base is older than what goes on
+    for number, base, session_id in fetch(connection, query):
+        if number in strands or base in strands or session_id in named:
+            strands.add(number)
+            sessions.add(session_id)
+    return Unclear(frozenset(strands), frozenset(sessions))
+
+
 def put_back(connection: Connection, rowid: int, *, aside: str, where: str) -> str | None:
     """Put the segment where it belongs, or aside, in the transaction that is open, and say what was done."""
     found = next((one for one in misplaced(connection, where=where) if one.rowid == rowid), None)
@@ -70,15 +91,18 @@ def _place(connection: Connection, segment: SegmentRow, *, where: str) -> int | 
     for (number,) in fetch(connection, query, (segment.session_id,)):
         with suppress(StoreDamagedError):
             strand = strand_at(connection, number, where=where)
-            if strand and _lacks(connection, strand, segment.n, where=where):
+            if strand and _lacks(connection, strand, segment, where=where):
                 return strand.number
     return None
 
 
-def _lacks(connection: Connection, strand: Strand, n: int, *, where: str) -> bool:
-    """True when segment ``n`` should be in that very strand, and is not."""
-    query = "SELECT 1 FROM lovia_segments WHERE strand = ? AND n = ?"
+def _lacks(connection: Connection, strand: Strand, segment: SegmentRow, *, where: str) -> bool:
+    """True when a segment of that number should be in that very strand, and is not, and none of that run is."""
+    query, n = "SELECT 1 FROM lovia_segments WHERE strand = ? AND n = ?", segment.n
+    of_run = "SELECT 1 FROM lovia_segments WHERE strand = ? AND run_id = ?"
     if n <= strand.upto or fetch(connection, query, (strand.number, n)):
+        return False
+    if fetch(connection, of_run, (strand.number, segment.run_id)):
         return False
     if strand.state == OWN:
         row = read_session(connection, strand.session_id, where=where)
