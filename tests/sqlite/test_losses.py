@@ -224,6 +224,33 @@ async def test_d3_what_cannot_be_mended_does_not_end_the_repair_of_all_else(tmp_
     assert saves == {"a1": 1, "a2": 2, "a3": 1}, "a1 and a3 as their session has them, a2 as it was"
 
 
+@pytest.mark.parametrize("is_newer", [False, True])
+async def test_d3_what_is_still_there_after_its_repair_is_not_said_to_be_repaired(
+    tmp_path: Path, is_newer: bool
+) -> None:
+    path = tmp_path / "store.db"
+    await talk(path, "a1", "a2")
+    await SQLiteSession(path).append("other", [say("hello")], run_id="b1")
+    flip(path, "lovia_sessions", "sum", "session_id = 'other'")
+    flip(path, "lovia_sessions", "sum", "session_id = 'talk'")
+    with raw(path) as connection:
+        ignored = "WHEN old.session_id = 'talk' BEGIN SELECT RAISE(IGNORE); END"
+        connection.execute(f"CREATE TRIGGER guard BEFORE UPDATE ON lovia_sessions {ignored}")
+        if is_newer:
+            connection.execute("UPDATE lovia_schema SET version = 999 WHERE part = 'runs'")
+    what = "the row of session {} is not what was written; {}"
+    again = "the row of session 'other' was made again from its segments"
+    findings = [(finding.what, finding.repairable) for finding in repair(path)]
+    assert findings[:2] == [
+        (what.format("'other'", again), True),
+        (what.format("'talk'", "it is still so after the repair"), False),
+    ]
+    assert [("a newer lovia" in what, is_mended) for what, is_mended in findings[2:]] == [(True, False)] * is_newer
+    assert [finding.what.partition("; ")[0] for finding in check(path) if finding.repairable] == [
+        "the row of session 'talk' is not what was written"
+    ]
+
+
 async def forked_talk(path: Path, upto: str | None = "a2") -> dict[str, list[Entry]]:
     """Session ``talk``, and ``a fork`` that began with its first two runs; what both hold."""
     await talk(path, "a1", "a2", "a3")

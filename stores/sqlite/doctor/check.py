@@ -51,18 +51,29 @@ def repair(path: str | Path) -> list[Finding]:
     What is repairable in the answer has been repaired; the rest is as it was.
     """
     database = Database(path)
-    findings: list[Finding] = []
+    found: list[tuple[str, Finding]] = []
     before = damaged_copies(database.path)
     for _ in range(ROUNDS):
         kept = damaged_copies(database.path) - before
         problems = list(_problems(database, aside=min(kept, default=ASIDE)))
         mended = [problem for problem in problems if problem.mend]
         new = _mended(database, mended)
-        findings += new
+        found += zip([problem.what for problem in mended], new, strict=True)
         if not any(finding.repairable for finding in new):
-            findings += [problem.finding(database.where) for problem in problems if not problem.mend]
             break
-    return list(dict.fromkeys(findings))
+    else:
+        problems = list(_problems(database))
+    left = _left(database, problems, {what: finding for what, finding in found if not finding.repairable})
+    return list(dict.fromkeys([*(left.get(what, finding) for what, finding in found), *left.values()]))
+
+
+def _left(database: Database, problems: list[Problem], refused: dict[str, Finding]) -> dict[str, Finding]:
+    """The problems that the repair has left, by what they are; ``refused`` are those that say why."""
+    left = {}
+    for problem in problems:
+        still = Finding(database.where, f"{problem.what}; it is still so after the repair", False)
+        left[problem.what] = refused.get(problem.what, still) if problem.mend else problem.finding(database.where)
+    return left
 
 
 def _mended(database: Database, problems: list[Problem]) -> list[Finding]:
