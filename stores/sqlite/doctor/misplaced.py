@@ -21,7 +21,7 @@ _WHY = "it stood in another's place"
 
 @dataclass(slots=True, frozen=True)
 class Misplaced:
-    """A whole segment, by its row id. ``place`` is the one strand of its session that lacks it; None: none does."""
+    """A whole segment, by its row id. ``place`` is the newest strand of its session that lacks it; None: none does."""
 
     rowid: int
     segment: SegmentRow
