@@ -42,6 +42,15 @@ async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *
         await stores.runs.delete(run.run_id, keep_history=keep_history)
 
 
+async def gone_of(stores: Stores, run_ids: Iterable[str], session_id: str) -> list[str]:
+    """Those that no run elsewhere has as its id by now: an id is free once its run is deleted.
+
+    What bears the id then, such as an archived output, is that other run's.
+    """
+    lines = {run_id: await stores.runs.info(run_id) for run_id in run_ids}
+    return [run_id for run_id, line in lines.items() if line is None or line.session_id == session_id]
+
+
 async def drop_session_of_fork(stores: Stores, run: RunInfo) -> None:
     """A fork's own session goes with it while nothing but what it shares is in it, and no run has begun with that (H3).
 

@@ -309,3 +309,25 @@ def test_d3_a_session_tells_of_its_run_that_cannot_be_read_and_is_not_deleted_wi
         ran = lovia(*argv)
         assert (ran.code, f"run '{ref.stem}' cannot be read" in ran.err, str(ref) in ran.err) == (10, True, True), ran
     assert lovia.store_bytes() == before
+
+
+@pytest.mark.parametrize("remove", [("rm", "u1", "-y"), ("rewind", "u1", "--last-run", "-y")])
+def test_m4_archived_outputs_of_another_sessions_run_of_that_id_stay(lovia: Lovia, remove: tuple[str, ...]) -> None:
+    lovia.agent([call("big"), {"text": "ok"}], tools="tools:\n" + shell_tool("big", "yes rain | head -n 1000"))
+    lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1")
+    lovia("rm", "run:r1", "-y")
+    lovia("run", "agent.yaml", "go", "-s", "u2", "--run-id", "r1")
+    assert lovia("trim", "u2", "--keep-runs", "0", "-y", "--json").json["trimmed"] == 1
+    removed = lovia(*remove)
+    assert removed.code == 0
+    assert len(list((lovia.folder / ".lovia" / "results").rglob("*.json"))) == 1
+    assert runs(lovia) == ["r1"]
+
+
+def test_m4_rm_of_a_session_names_no_run_that_is_another_sessions_by_now(lovia: Lovia) -> None:
+    lovia.agent([{"text": "ok"}])
+    lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1")
+    lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r2")
+    lovia("rm", "run:r1", "-y")
+    lovia("run", "agent.yaml", "go", "-s", "u2", "--run-id", "r1")
+    assert lovia("rm", "u1", "-y", "--json").json["deleted"] == ["r2"]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, KeepHistory, Yes, agreed
-from lovia_cli.cli.deleting import delete_runs, refuse_executing, run_words
+from lovia_cli.cli.deleting import delete_runs, gone_of, refuse_executing, run_words
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
@@ -92,7 +92,7 @@ async def _carry_out(stores: Stores, session: Thing, plan: RewindPlan, keep: int
         await delete_runs(stores, plan.runs, session.session_id, keep_history=keep_history)
     await stores.sessions.rewind(session.session_id, keep_entries=keep)
     if stores.results and not keep_history:
-        for run_id in plan.deleted:
+        for run_id in await gone_of(stores, plan.deleted, session.session_id):
             await stores.results.drop(run_id)
 
 

@@ -9,6 +9,7 @@ from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import (
     delete_runs,
     drop_session_of_fork,
+    gone_of,
     refuse_damaged,
     refuse_executing,
     refuse_owned,
@@ -96,12 +97,13 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
         own = [run.run_id for run in every]
         await delete_runs(stores, own, name, keep_history=keep_history)
     await stores.sessions.clear(name)
+    gone = await gone_of(stores, [*runs, *own], name)
     if stores.results and not keep_history:
-        for run_id in {*runs, *own}:
+        for run_id in gone:
             await stores.results.drop(run_id)
-    lines = [f"deleted session {name}" + (f" with {run_words(runs)}" if runs else "")]
+    lines = [f"deleted session {name}" + (f" with {run_words(gone)}" if gone else "")]
     lines += [f"{run} was unfinished" for run in unfinished]
-    return _told(stores, lines, run_id=None, session_id=name, deleted=runs)
+    return _told(stores, lines, run_id=None, session_id=name, deleted=gone)
 
 
 async def _rm_what_is_left(call: Call, stores: Stores, name: str, *, keep_history: bool, yes: bool) -> Answer:
