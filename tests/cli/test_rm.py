@@ -246,11 +246,12 @@ def test_prune_leaves_what_somebody_has_gone_on_with_since_it_asked(full: Lovia)
     full("rm", "r1", "--keep-history", "-y")
 
     def steps() -> Iterator[tuple[str, str]]:
+        yield "[y/N]", ""  # what is listed is listed: only now does somebody go on
         restart = ("run", "agent.yaml", "go", "--if-run-exists", "restart", "--max-steps", "1", "--run-id")
         for run_id in ("r4", "r1"):
             assert full(*restart, run_id).code == 7
         full("rm", "run:r1", "--keep-history", "-y")
-        yield "[y/N]", "y\n"
+        yield "", "y\n"
 
     seen = terminal.at_terminal(full, "prune", "--older-than", "0s", steps=steps(), columns=120)
     assert "left, as somebody has gone on with them meanwhile: r4, r1" in seen.lines
