@@ -2,6 +2,7 @@
 
 import atexit
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -34,7 +35,12 @@ ROOM = 4_000_000_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Temporary folders in memory, where there is room: the suite flushes thousands of times."""
+    """Temporary folders in memory, where there is room: the suite flushes thousands of times.
+
+    A shell's background jobs ignore Ctrl-C, and what they start does; the tests press it.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.basetemp is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         config.option.basetemp = tempfile.mkdtemp(prefix="lovia-tests-", dir=MEMORY)
         atexit.register(shutil.rmtree, config.option.basetemp, ignore_errors=True)

@@ -86,7 +86,7 @@ def _overview_row(row: dict[str, Any], columns: int | None) -> list[str]:
         status = "damaged" if row["damage"] else counted(row["segments"], "run")
         return ["session", _id(row), status, "", updated, "", ""]
     session = row["session_id"]
-    return ["run", _id(row), _status(row), str(row["steps"]), updated, _or_dash(session), row["agent"] or "-"]
+    return ["run", _id(row), _status(row), _steps(row), updated, _or_dash(session), row["agent"] or "-"]
 
 
 def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[str]:
@@ -101,8 +101,13 @@ def _run_trees(answer: RunTrees, paint: Paint, columns: int | None) -> Iterator[
         if origin and not row["depth"]:
             place += f" of {origin.get('run_id')}"
         updated = when(row["updated_at"], short=columns is not None)
-        rows.append([indent + row["run_id"], _status(row), place, str(row["steps"]), updated, row["agent"] or "-"])
+        rows.append([indent + row["run_id"], _status(row), place, _steps(row), updated, row["agent"] or "-"])
     yield from table(_TREES, rows, paint, columns)
+
+
+def _steps(row: dict[str, Any]) -> str:
+    """How many; of a run that cannot be read nobody knows it."""
+    return "-" if row["damage"] else str(row["steps"])
 
 
 def _status(row: dict[str, Any]) -> str:
@@ -154,7 +159,9 @@ def _session_history(answer: SessionHistory, paint: Paint, columns: int | None) 
     for what, info in ((what, info) for what, infos in beside for info in infos):
         row = run_row(info)
         at = when(info.updated_at, short=columns is not None)
-        yield f"{what}: run {_id(row)}, {_status(row)}, {counted(info.steps, 'step')}, {at}"
+        yield f"{what}: run {_id(row)}, {_status(row)}" + (
+            "" if info.damage else f", {counted(info.steps, 'step')}, {at}"
+        )
 
 
 def _id(row: dict[str, Any]) -> str:

@@ -66,8 +66,10 @@ def _run(answer: Transcript, page: _Page) -> Iterator[str]:
 
 
 def _session(answer: Transcript, page: _Page) -> Iterator[str]:
-    digits = len(str(answer.items[-1].n)) if answer.items else 1
-    run_id = None
+    if not answer.items:
+        yield f"session {page.paint.bold(safe(str(answer.session_id), lines=False))} has no entries"
+        return
+    digits, run_id = len(str(answer.items[-1].n)), None
     for item in answer.items:
         if item.run_id != run_id:
             run_id = item.run_id

@@ -83,11 +83,10 @@ def read_log(root: Root, session_id: str) -> Log:
     if fields is None:
         fields = fresh_session(session_id)
         if is_lost:
-            where = f"{root.part(*session_folder(session_id))}/{SESSION}"
-            raise StoreDamagedError(f"{SESSION} is missing", where=where)
+            raise StoreDamagedError(f"{SESSION} is missing", where=root.part(*session_folder(session_id), SESSION))
     if fields.get("prepared"):
         fields = fresh_session(session_id) | {"epoch": fields["epoch"]}  # nobody has begun it yet
-    live = _live(places, fields)
+    live = _live(places, fields, root.part(*session_folder(session_id)))
     shared = shared_places(root, fields["base"]) if fields.get("base") else []
     return Log(session_id, fields, live, shared)
 
@@ -146,8 +145,8 @@ def newest_places(places: Iterable[Place], fields: dict[str, Any]) -> dict[int, 
     return newest
 
 
-def _live(places: Sequence[Place], fields: dict[str, Any]) -> list[Place]:
-    """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be there."""
+def _live(places: Sequence[Place], fields: dict[str, Any], folder: str) -> list[Place]:
+    """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be in ``folder``."""
     epoch, count = fields["epoch"], fields["count"]
     newest = newest_places(places, fields)
     live: list[Place] = []
@@ -156,36 +155,31 @@ def _live(places: Sequence[Place], fields: dict[str, Any]) -> list[Place]:
             break
         live.append(newest[n])
     if len(live) < count:
-        raise _missing(len(live) + 1, newest, fields)
+        raise _missing(len(live) + 1, newest, fields, folder)
     return live
 
 
-def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any]) -> StoreDamagedError:
+def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any], folder: str) -> StoreDamagedError:
     """The error for segment ``n``, with the file name that its neighbour knows."""
     name = f"{n:06d}"
     if n == fields["count"]:
         name = fields.get("last") or name
     elif after := newest.get(n + 1):
         name = read_segment(after, None)["after"] or name
-    return StoreDamagedError(f"segment {n} of session {fields['id']!r} is missing", where=name)
+    return StoreDamagedError(f"segment {n} of session {fields['id']!r} is missing", where=f"{folder}/{name}")
 
 
 def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
     """The segments that a forked session begins with: its source as it was at that epoch and count."""
     shared: list[Place] = []
     for part in base_parts(base):
+        where = root.part(*session_folder(part["session"]))
         with root.open_folder(*session_folder(part["session"])) as folder:
             if folder is None:
-                where = root.part(*session_folder(part["session"]))
                 raise StoreDamagedError("the fork's source is missing", where=where)
             places = places_in(folder)
         then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
-        try:
-            shared += _live([place for place in places if place.n <= part["count"]], then)
-        except StoreDamagedError as error:
-            where = error.where or SESSION
-            error.where = where if "/" in where else root.part(*session_folder(part["session"]), where)
-            raise
+        shared += _live([place for place in places if place.n <= part["count"]], then, where)
     return shared
 
 

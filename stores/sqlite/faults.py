@@ -17,6 +17,7 @@ _DAMAGE = {
     sqlite3.SQLITE_CONSTRAINT: "the tables do not fit together",
     sqlite3.SQLITE_MISMATCH: "the tables do not fit together",
 }
+_NO_DATABASE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _NOT_WRITTEN = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free some disk space, then run the same command again"),
     sqlite3.SQLITE_READONLY: (
@@ -65,5 +66,7 @@ def store_error(error: sqlite3.Error, where: str) -> StoreError:
         what, hint = _NOT_WRITTEN[code]
         return StoreWriteError(f"{what} ({error})", where=where, hint=hint)
     if code is None or code in _DAMAGE:
-        return StoreDamagedError(f"{_DAMAGE.get(code or 0, 'a row cannot be read')}: {error}", where=where)
+        hint = "bring it back from a copy, or name another with --store" if code in _NO_DATABASE else ""
+        what = _DAMAGE.get(code or 0, "a row cannot be read")
+        return StoreDamagedError(f"{what}: {error}", where=where, hint=hint)
     return StoreError(f"SQLite could not do it: {error}", where=where, hint="run the same command again")

@@ -12,6 +12,7 @@ import subprocess
 import termios
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from signal import Signals
 from time import monotonic
 
@@ -72,7 +73,7 @@ def at_terminal(
         seen = b""
         for expected, typed in steps:
             seen += _until(leader, expected.encode())
-            select.select([leader], [], [], SETTLED)  # a prompt is shown just before line editing listens
+            _until_it_listens(leader, process.pid)
             if isinstance(typed, Signals):
                 process.send_signal(typed)
             else:
@@ -85,6 +86,14 @@ def at_terminal(
     marks_pastes = seen.rpartition(b"\x1b[?2004")[2].startswith(b"h")
     is_restored = modes & termios.ECHO and modes & termios.ICANON and not marks_pastes
     return Seen(code, _PASTE_MODE.sub("", seen.decode()).replace("\r\n", "\n"), bool(is_restored))
+
+
+def _until_it_listens(leader: int, pid: int) -> None:
+    """A prompt is shown just before somebody listens, and a signal in between is one that nobody waits for."""
+    select.select([leader], [], [], SETTLED)
+    end = monotonic() + PATIENCE
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "R" and monotonic() < end:
+        select.select([], [], [], SETTLED)
 
 
 def _until(leader: int, expected: bytes | None) -> bytes:

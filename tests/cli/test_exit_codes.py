@@ -1,5 +1,6 @@
 """Every exit code that a command can give so far, from the table of the interface."""
 
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -382,6 +383,7 @@ def test_d3_a_damaged_run_is_listed_and_hurts_no_other(lovia: Lovia) -> None:
     ran = lovia("history")
     assert ran.code == 0
     assert "damaged: run " in ran.out
+    assert re.search(r"^run +r1\S* +damaged +- +- ", ran.out, re.MULTILINE), "nobody knows how many steps"
     assert "other" in ran.out
     assert lovia("resume", "other").code == 0
     assert lovia("resume", "r1", "--json").json["error"]["code"] == "store_damaged"

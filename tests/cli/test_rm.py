@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pty
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from lovia_cli.wiring import open_stores
 from stores.entries import InputEntry
 from stores.records import Save
 from tests.cli import terminal
-from tests.cli.lovia import SCRIPT, Lovia, call, end, shell_tool, wait_for_file
+from tests.cli.lovia import Lovia, call, end, shell_tool, wait_for_file
 
 
 def runs(lovia: Lovia) -> list[str]:
@@ -138,45 +137,31 @@ def test_without_a_terminal_it_needs_yes(full: Lovia, argv: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "code", "left"),
-    [(b"y\n", 0, 4), (b"Yes\n", 0, 4), (b"n\n", 0, 5), (b"\n", 0, 5), (b"\x04", 0, 5), (b"\x03", 130, 5)],
+    [("y\n", 0, 4), ("Yes\n", 0, 4), ("n\n", 0, 5), ("\n", 0, 5), (terminal.CTRL_D, 0, 5), (terminal.CTRL_C, 130, 5)],
 )
-def test_at_a_terminal_it_asks(full: Lovia, typed: bytes, code: int, left: int) -> None:
-    seen, ended = at_a_terminal(full, ["rm", "r4"], typed)
-    assert b"Delete run r4 (completed)? [y/N] " in seen
-    assert (b"deleted run r4" in seen, b"nothing was changed" in seen) == (left == 4, left == 5)
-    assert b"error" not in seen
-    assert (ended, len(runs(full))) == (code, left)
+def test_at_a_terminal_it_asks(full: Lovia, typed: str, code: int, left: int) -> None:
+    seen = answered(full, typed, "rm", "r4")
+    assert "Delete run r4 (completed)? [y/N] " in seen.text
+    assert ("deleted run r4" in seen.text, "nothing was changed" in seen.text) == (left == 4, left == 5)
+    assert "error" not in seen.text
+    assert (seen.code, len(runs(full))) == (code, left)
+
+
+def answered(lovia: Lovia, typed: str, *argv: str) -> terminal.Seen:
+    """What is shown at a terminal where the question is answered with this."""
+    return terminal.at_terminal(lovia, *argv, steps=[("[y/N]", typed)], columns=120)
 
 
 def test_what_it_asks_counts_the_runs(full: Lovia) -> None:
     full("run", "agent.yaml", "go", "--run-id", "r6", "-s", "u2", "--max-steps", "1")
-    assert b"Delete session u1 with 3 runs (1 unfinished)? [y/N] " in at_a_terminal(full, ["rm", "u1"], b"n\n")[0]
-    assert b"Delete session u2 with 1 run (1 unfinished)? [y/N] " in at_a_terminal(full, ["rm", "u2"], b"\x03")[0]
+    assert "Delete session u1 with 3 runs (1 unfinished)? [y/N] " in answered(full, "n\n", "rm", "u1").text
+    assert "Delete session u2 with 1 run (1 unfinished)? [y/N] " in answered(full, terminal.CTRL_C, "rm", "u2").text
     assert full("rewind", "u1", "--last-run", "--dry-run").out.splitlines() == [
         "would remove 2 of 4 entries of session u1",
         "gone: run r2",
         "what its tools did stays done",
         "unfinished, and stays: run r3 (interrupted)",
     ]
-
-
-def at_a_terminal(lovia: Lovia, argv: list[str], typed: bytes) -> tuple[bytes, int]:
-    """What the script shows on a terminal of its own, where this is typed, and its exit code."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.chdir(lovia.folder)
-        os.execve(SCRIPT, [str(SCRIPT), *argv], lovia.env)
-    seen = b""
-    while b"[y/N]" not in seen:
-        seen += os.read(fd, 1024)
-    os.write(fd, typed)
-    try:
-        while data := os.read(fd, 1024):
-            seen += data
-    except OSError:
-        pass  # how Linux tells that the other end is closed
-    os.close(fd)
-    return seen, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def test_prune_removes_finished_runs_only(full: Lovia) -> None:
@@ -304,12 +289,34 @@ def test_d3_a_session_tells_of_its_run_that_cannot_be_read_and_is_not_deleted_wi
     [ref] = (lovia.folder / ".lovia" / "runs").glob("r2.*")
     ref.write_text("{}")
     before = lovia.store_bytes()
-    assert f"unfinished: run {ref.stem}, damaged, 0 steps, -\n" in lovia("history", "s").out
+    assert f"unfinished: run {ref.stem}, damaged\n" in lovia("history", "s").out
     assert f"unfinished, and stays: run {ref.stem} (damaged)\n" in lovia("rewind", "s", "--last-run", "--dry-run").out
     for argv in (["resume", "s"], ["rm", "s", "-y"]):
         ran = lovia(*argv)
         assert (ran.code, f"run '{ref.stem}' cannot be read" in ran.err, str(ref) in ran.err) == (10, True, True), ran
     assert lovia.store_bytes() == before
+
+
+def test_what_it_asks_counts_the_runs_of_a_session_whose_folder_is_lost(full: Lovia) -> None:
+    shutil.rmtree(full.folder / ".lovia" / "sessions")
+    assert full("run", "agent.yaml", "on", "-s", "u1", "--run-id", "r6").code == 0
+    assert "Delete session u1 with 4 runs (1 unfinished)? [y/N] " in answered(full, "n\n", "rm", "u1").text
+    assert sorted(full("rm", "u1", "-y", "--json").json["deleted"]) == ["r1", "r2", "r3", "r6"]
+
+
+def test_a_session_that_was_rewound_to_nothing_says_so(full: Lovia) -> None:
+    assert full("rewind", "u1", "--keep-runs", "0", "-y").code == 0
+    assert full("rm", "r3", "-y").code == 0
+    assert (full("show", "u1").out, full("show", "u1", "--raw").out) == ("session u1 has no entries\n", "")
+    assert full("show", "u1", "--json").json["entries"] == []
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_d3_a_segment_that_is_missing_is_told_with_its_whole_path(full: Lovia, n: int) -> None:
+    (segment,) = (full.folder / ".lovia" / "sessions").glob(f"u1.*/00000{n}.*")
+    segment.unlink()
+    told = full("show", "u1")
+    assert (told.code, told.err.splitlines()[1]) == (10, f"  where: {segment}")
 
 
 @pytest.mark.parametrize("remove", [("rm", "u1", "-y"), ("rewind", "u1", "--last-run", "-y")])
@@ -319,8 +326,10 @@ def test_m4_archived_outputs_of_another_sessions_run_of_that_id_stay(lovia: Lovi
     lovia("rm", "run:r1", "-y")
     lovia("run", "agent.yaml", "go", "-s", "u2", "--run-id", "r1")
     assert lovia("trim", "u2", "--keep-runs", "0", "-y", "--json").json["trimmed"] == 1
-    removed = lovia(*remove)
-    assert removed.code == 0
+    dry = lovia("rewind", "u1", "--last-run", "--dry-run")
+    assert dry.out.splitlines() == ["would remove 4 of 4 entries of session u1", "what its tools did stays done"]
+    removed = lovia(*remove, "--json")
+    assert (removed.code, removed.json["deleted"]) == (0, [])
     assert len(list((lovia.folder / ".lovia" / "results").rglob("*.json"))) == 1
     assert runs(lovia) == ["r1"]
 

@@ -215,7 +215,7 @@ async def test_d3_a_file_that_is_no_database_is_damage_and_stays_as_it_is(tmp_pa
         with pytest.raises(StoreDamagedError) as refusal:
             await ask()
         assert refusal.value.where == str(path)
-        assert "lovia doctor" in (refusal.value.hint or "")
+        assert refusal.value.hint == "bring it back from a copy, or name another with --store"
     assert path.read_bytes() == content
 
 

@@ -78,7 +78,11 @@ async def _rewind(call: Call, name: str | None, wish: _Wish, *, keep_history: bo
         if not agreed(call, question, yes=yes):
             return NOT_DONE
         await _carry_out(stores, session, plan, keep, keep_history=keep_history)
-    return _told(stores, session, plan, keep_history=keep_history, dry_run=dry_run)
+    gone = await gone_of(stores, plan.deleted, session.session_id)
+    if stores.results and not keep_history and not dry_run:
+        for run_id in gone:
+            await stores.results.drop(run_id)
+    return _told(stores, session, plan, gone, keep_history=keep_history, dry_run=dry_run)
 
 
 async def _carry_out(stores: Stores, session: Thing, plan: RewindPlan, keep: int, *, keep_history: bool) -> None:
@@ -91,9 +95,6 @@ async def _carry_out(stores: Stores, session: Thing, plan: RewindPlan, keep: int
             raise ConflictError(f"session {session.session_id!r} has changed meanwhile", hint="try again")
         await delete_runs(stores, plan.runs, session.session_id, keep_history=keep_history)
     await stores.sessions.rewind(session.session_id, keep_entries=keep)
-    if stores.results and not keep_history:
-        for run_id in await gone_of(stores, plan.deleted, session.session_id):
-            await stores.results.drop(run_id)
 
 
 def _what(session: Thing, plan: RewindPlan, verb: str) -> str:
@@ -101,12 +102,14 @@ def _what(session: Thing, plan: RewindPlan, verb: str) -> str:
     return f"{verb} {plan.removed:,} of {counted(total, 'entry', 'entries')} of session {session.session_id}"
 
 
-def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: bool, dry_run: bool) -> Told:
+def _told(
+    stores: Stores, session: Thing, plan: RewindPlan, gone: list[str], *, keep_history: bool, dry_run: bool
+) -> Told:
     lines = [_what(session, plan, "would remove" if dry_run else "removed")]
     if plan.truncated is not None:
         lines.append(f"cut short: run {plan.truncated}; it cannot be resumed or replayed any more")
-    if plan.deleted:
-        lines.append(f"gone: {run_words(plan.deleted)}")
+    if gone:
+        lines.append(f"gone: {run_words(gone)}")
     if plan.runs:
         lines.append(f"what {'its' if len(plan.runs) == 1 else 'their'} tools did stays done")
     unfinished = [run for run in session.unfinished if run.status != Status.COMPLETED]
@@ -118,7 +121,7 @@ def _told(stores: Stores, session: Thing, plan: RewindPlan, *, keep_history: boo
             "session_id": session.session_id,
             "removed": plan.removed,
             "left": sum(len(segment.entries) for segment in session.segments) - plan.removed,
-            "deleted": plan.deleted,
+            "deleted": gone,
             "truncated": plan.truncated,
             "unfinished": [run.run_id for run in unfinished],
             "keep_history": keep_history,

@@ -84,15 +84,16 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
     """Checkpoints first: a completed run whose segment went before it would bring it back."""
     name = call.session_id = session.session_id
     refuse_executing(session.unfinished)
-    beside = [run for run in session.unfinished if run.status != Status.COMPLETED]
+    lines = {run.run_id: run for run in (*session.unfinished, *await _runs_of(stores, name))}
+    beside = [run for run in lines.values() if run.status != Status.COMPLETED]
     unfinished = [f"run {run.run_id} ({run.status or 'damaged'})" for run in beside]
     warning = f" ({len(unfinished):,} unfinished)" if unfinished else ""
-    runs = [*(segment.run_id for segment in session.segments), *(run.run_id for run in session.unfinished)]
+    runs = list(dict.fromkeys([*(segment.run_id for segment in session.segments), *lines]))
     if not agreed(call, f"Delete session {name} with {counted(len(runs), 'run')}{warning}?", yes=yes):
         return NOT_DONE
     async with stores.runs.open_runs(name) as opened:
         refuse_damaged(opened)
-        every = [run for run in await stores.runs.runs() if run.session_id == name]  # finished ones, too
+        every = await _runs_of(stores, name)
         refuse_executing(every)
         own = [run.run_id for run in every]
         await delete_runs(stores, own, name, keep_history=keep_history)
@@ -101,9 +102,14 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
     if stores.results and not keep_history:
         for run_id in gone:
             await stores.results.drop(run_id)
-    lines = [f"deleted session {name}" + (f" with {run_words(gone)}" if gone else "")]
-    lines += [f"{run} was unfinished" for run in unfinished]
-    return _told(stores, lines, run_id=None, session_id=name, deleted=gone)
+    told = [f"deleted session {name}" + (f" with {run_words(gone)}" if gone else "")]
+    told += [f"{run} was unfinished" for run in unfinished]
+    return _told(stores, told, run_id=None, session_id=name, deleted=gone)
+
+
+async def _runs_of(stores: Stores, session_id: str) -> list[RunInfo]:
+    """Its runs, finished ones too: damage may have left of a session no more than these."""
+    return [run for run in await stores.runs.runs() if run.session_id == session_id]
 
 
 async def _rm_what_is_left(call: Call, stores: Stores, name: str, *, keep_history: bool, yes: bool) -> Answer:
