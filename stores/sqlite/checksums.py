@@ -23,6 +23,14 @@ def checksum(*values: object, texts: tuple[bytes, ...] = ()) -> str:
     return digest.hexdigest()
 
 
+def save_sum(
+    before: str, run_id: str, number: int, status: str, entries: int, data: bytes, sets: str | None = None
+) -> str:
+    """A save's, which covers that of the one ``before`` it, and the run that wrote it."""
+    noted = () if sets is None else (sets,)
+    return checksum(before, run_id, number, status, entries, *noted, texts=(data,))
+
+
 def fetch(connection: Connection, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
     """All rows. Text that is no UTF-8 any more comes too, somehow: its checksum tells, and the other rows are well."""
     try:

@@ -126,7 +126,7 @@ class SQLiteLease:
     def _begin(self, connection: Connection, old: RunRow | None) -> RunRow:
         """A new log for a run, or its restart (R4): whatever was stored of it goes in the same transaction."""
         if old:
-            remove_run(connection, old)
+            remove_run(connection, old, where=self._database.where)
         row = RunRow(run_id=self._run_id, log=new_log(connection, self._run_id))
         row.insert(connection)
         return row
@@ -151,7 +151,7 @@ class _NotNextError(StoreError):
     """The save does not follow what is stored: it was not begun, and the lease is as good as before."""
 
 
-def remove_run(connection: Connection, row: RunRow) -> None:
+def remove_run(connection: Connection, row: RunRow, *, where: str) -> None:
     """Take the run and its saves out of the database."""
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", (row.run_id,))
-    drop_log(connection, row.log)
+    drop_log(connection, row.log, row.run_id, where=where)

@@ -6,14 +6,40 @@ A log that forks go on from outlives its run: it is dropped, as far as it is sha
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
-from stores.sqlite.checksums import fetch
+from stores.sqlite.checksums import checksum, fetch
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+
+@dataclass(slots=True, frozen=True)
+class Log:
+    """The saves that run ``run_id`` wrote behind save ``upto`` of the log ``base``; ``dropped`` (1, else 0) when no run
+    has it any more."""
+
+    number: int
+    run_id: str
+    base: int | None = None
+    upto: int = 0
+    dropped: int = 0
+
+    @property
+    def sum(self) -> str:
+        """Over all of it."""
+        return checksum(self.number, self.run_id, self.base, self.upto, self.dropped)
+
+    def put(self, connection: Connection) -> None:
+        """Write its row, or write it again: never in two steps, since its saves go with a row that goes."""
+        names = COLUMNS.split(", ")
+        connection.execute(
+            f"INSERT INTO lovia_logs ({COLUMNS}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (log)"
+            f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}",
+            (self.number, self.run_id, self.base, self.upto, self.dropped, self.sum),
+        )
 
 
 @dataclass(slots=True, frozen=True)
@@ -26,40 +52,82 @@ class Piece:
     last: int
 
 
+COLUMNS = "log, run_id, base, upto, dropped, sum"
+_SELECT = f"SELECT {COLUMNS} FROM lovia_logs"
+
+
+def as_written(row: tuple[Any, ...]) -> Log | None:
+    """A row of `COLUMNS` as the log that was written; None when it is not what was."""
+    log = Log(*row[:-1])
+    return log if log.sum == row[-1] else None
+
+
+def log_at(connection: Connection, number: int, run_id: str, *, where: str) -> Log:
+    """The log of that number, checked, which run ``run_id`` needs."""
+    found = fetch(connection, f"{_SELECT} WHERE log = ?", (number,))
+    log = as_written(found[0]) if found else None
+    if log is None:
+        what = (
+            f"the row of log {number}, which run {run_id!r} needs, is {'not what was written' if found else 'missing'}"
+        )
+        raise StoreDamagedError(what, where=where)
+    return log
+
+
 def new_log(connection: Connection, run_id: str, *, base: int | None = None, upto: int = 0) -> int:
     """A log for the run, which goes on behind save ``upto`` of the log ``base``, or is empty."""
-    query = "INSERT INTO lovia_logs (run_id, base, upto) VALUES (?, ?, ?)"
-    log = connection.execute(query, (run_id, base, upto)).lastrowid
-    assert log is not None
-    return log
+    number = connection.execute("INSERT INTO lovia_logs (run_id) VALUES (?)", (run_id,)).lastrowid
+    assert number is not None
+    Log(number, run_id, base, upto).put(connection)
+    return number
 
 
 def pieces(connection: Connection, run_id: str, log: int, *, where: str) -> list[Piece]:
     """Where the saves of the run with that log are, oldest first; the last piece is its own, and open at its end."""
     found: list[Piece] = []
     place: int | None = log
-    name, last = run_id, sys.maxsize
+    last = sys.maxsize
     while place is not None:
-        rows = fetch(connection, "SELECT run_id, base, upto FROM lovia_logs WHERE log = ?", (place,))
-        writer, base, upto = rows[0] if rows else (run_id, None, 0)
-        is_older = isinstance(base, int) and base < place and isinstance(upto, int)
-        if not is_older and (base, upto) != (None, 0):
-            raise StoreDamagedError(f"the log of run {run_id!r} is not what was written", where=where)
-        found.insert(0, Piece(place, name if place == log else writer, upto + 1, last))
-        place, last = base, min(last, upto)
+        one = log_at(connection, place, run_id, where=where)
+        is_own = place == log
+        if (is_own and one.run_id != run_id) or (one.base is not None and one.base >= place):
+            raise StoreDamagedError(f"log {place} is none that run {run_id!r} can have", where=where)
+        found.insert(0, Piece(place, one.run_id, one.upto + 1, last))
+        place, last = one.base, min(last, one.upto)
     return found
 
 
-def drop_log(connection: Connection, log: int) -> None:
-    """The log's run is gone. The log goes with it, and what it went on from; but not what forks go on from."""
-    place: int | None = log
-    while place is not None:
-        shared = connection.execute("SELECT max(upto) FROM lovia_logs WHERE base = ?", (place,)).fetchone()[0]
-        if shared is not None:
-            connection.execute("UPDATE lovia_logs SET dropped = 1 WHERE log = ?", (place,))
-            connection.execute("DELETE FROM lovia_saves WHERE log = ? AND number > ?", (place, shared))
+def readers(connection: Connection, number: int) -> list[Log] | None:
+    """The logs that go on from that one; None when it cannot be told, since a row that may be one is damaged or
+    missing: then nothing of the log may go."""
+    rows = fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
+    forks = [log for row in rows if (log := as_written(row))]
+    if len(forks) < len(rows) or _is_any_missing(connection):
+        return None
+    return [log for log in forks if log.base == number]
+
+
+def _is_any_missing(connection: Connection) -> bool:
+    """True when a log has no row that a run's row or another log names."""
+    query = "SELECT 1 FROM {} NOT IN (SELECT log FROM lovia_logs) LIMIT 1"
+    named = ("lovia_runs WHERE log", "lovia_logs WHERE base")
+    return any(fetch(connection, query.format(one)) for one in named)
+
+
+def drop_log(connection: Connection, number: int, run_id: str, *, where: str) -> None:
+    """The log's run ``run_id`` is gone. The log goes with it, and what it went on from; but not what forks go on from,
+    or may: while that cannot be told, all of it stays."""
+    log: Log | None = log_at(connection, number, run_id, where=where)
+    while log is not None:
+        found = readers(connection, log.number)
+        if found != []:
+            total = replace(log, dropped=1).sum
+            connection.execute("UPDATE lovia_logs SET dropped = 1, sum = ? WHERE log = ?", (total, log.number))
+            if found:
+                last = max(reader.upto for reader in found)
+                connection.execute("DELETE FROM lovia_saves WHERE log = ? AND number > ?", (log.number, last))
             return
-        query = "SELECT b.log FROM lovia_logs l JOIN lovia_logs b ON b.log = l.base WHERE l.log = ? AND b.dropped = 1"
-        base = connection.execute(query, (place,)).fetchone()
-        connection.execute("DELETE FROM lovia_logs WHERE log = ?", (place,))
-        place = base[0] if base else None
+        connection.execute("DELETE FROM lovia_logs WHERE log = ?", (log.number,))
+        base = fetch(connection, f"{_SELECT} WHERE log = ?", (log.base,))
+        log = as_written(base[0]) if base else None
+        log = log if log and log.dropped else None

@@ -17,6 +17,7 @@ from stores.errors import StoreDamagedError
 from stores.records import Owner, RunInfo, Save, Status
 from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
+from stores.sqlite.sealing import seal
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -48,7 +49,12 @@ RUNS = Part(
             "CREATE INDEX lovia_logs_base ON lovia_logs (base) WHERE base IS NOT NULL",
             "ALTER TABLE lovia_saves ADD COLUMN sets TEXT",
         ),
+        (
+            # What its first save does not prove gets no checksum: it is damage, as it was.
+            "ALTER TABLE lovia_logs ADD COLUMN sum TEXT NOT NULL DEFAULT ''",
+        ),
     ),
+    after={3: seal},
 )
 
 DELETED = "deleted"

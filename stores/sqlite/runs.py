@@ -105,7 +105,7 @@ class SQLiteCheckpointer:
             existed = not row.is_deleted
             connection.execute("DELETE FROM lovia_cancels WHERE run_id = ?", (run_id,))
             if not keep_history:
-                remove_run(connection, row)
+                remove_run(connection, row, where=self._database.where)
             elif existed:
                 row.status = DELETED
                 row.update(connection)

@@ -15,7 +15,7 @@ import orjson
 from stores.errors import StoreDamagedError
 from stores.folding import fold_records, save_info
 from stores.records import RunSnapshot, SaveInfo
-from stores.sqlite.checksums import checksum, fetch
+from stores.sqlite.checksums import fetch, save_sum
 from stores.sqlite.logs import pieces
 from stores.sqlite.rows import RunRow
 
@@ -44,13 +44,6 @@ class Saved:
         """True when it is save ``number``, as it was written after the save of checksum ``before``."""
         place = (before, self.run_id, number, self.status, self.entries)
         return self.number == number and self.sum == save_sum(*place, self.data, self.sets)
-
-
-def save_sum(
-    before: str, run_id: str, number: int, status: str, entries: int, data: bytes, sets: str | None = None
-) -> str:
-    noted = () if sets is None else (sets,)
-    return checksum(before, run_id, number, status, entries, *noted, texts=(data,))
 
 
 def insert(connection: Connection, row: RunRow, data: bytes, sets: str | None) -> None:

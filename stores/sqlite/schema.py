@@ -6,7 +6,8 @@ in ``lovia_schema``, its own steps, and names that start with ``lovia_``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stores.errors import StoreDamagedError, StoreVersionError
@@ -22,11 +23,13 @@ _TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, versio
 class Part:
     """The tables of one store. Step n, a few statements, takes them from version n to n + 1; 0 is none at all.
 
-    The statements may call ``lovia_sum``, which is `checksum`.
+    The statements may call ``lovia_sum``, which is `checksum`. What no statement can do is done after those that lead
+    to a version, by what ``after`` has for it.
     """
 
     name: str
     steps: tuple[tuple[str, ...], ...]
+    after: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict, compare=False)
 
     @property
     def version(self) -> int:
@@ -60,9 +63,11 @@ def bring_up(connection: Connection, part: Part, *, where: str) -> None:
         return
     connection.create_function("lovia_sum", -1, checksum, deterministic=True)
     connection.execute(_TABLE)
-    for step in part.steps[found:]:
+    for version, step in enumerate(part.steps[found:], found + 1):
         for statement in step:
             connection.execute(statement)
+        if also := part.after.get(version):
+            also(connection)
     connection.execute(
         "INSERT INTO lovia_schema (part, version) VALUES (?, ?) "
         "ON CONFLICT (part) DO UPDATE SET version = excluded.version",

@@ -11,9 +11,9 @@ from stores.conformance.samples import say
 from stores.findings import Finding
 from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.checksums import save_sum
 from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.known import known_ids
-from stores.sqlite.saves import save_sum
 from tests.sqlite.kit import change, content, fill, long_run, names, place, raw
 from tests.sqlite.test_damage import OF_RUN, flip
 

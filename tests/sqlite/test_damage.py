@@ -13,8 +13,8 @@ from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.checksums import save_sum
 from stores.sqlite.doctor.check import check
-from stores.sqlite.saves import save_sum
 from stores.sqlite.segments import SegmentRow
 from tests.sqlite.kit import change, fill, long_run, raw
 

@@ -17,7 +17,7 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import check_results, check_run, check_session, check_strand, misplaced, unread
+from stores.sqlite.doctor import check_log, check_results, check_run, check_session, check_strand, misplaced, unread
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
@@ -115,7 +115,10 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
         if not of_file:
             strands = _problems_of(database, SESSIONS, partial(_problems_of_strands, aside=aside))
             yield from (problem for problem in strands if problem.mend)  # of a refused part the sessions tell
-            yield from _problems_of(database, RUNS, partial(_problems_of_runs, aside=aside))
+            of_runs = list(_problems_of(database, RUNS, partial(_problems_of_runs, aside=aside)))
+            yield from of_runs
+            if not of_runs:
+                yield from _problems_of(database, RUNS, partial(_problems_of_unread_logs, aside=aside))
             of_sessions = list(_problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside)))
             yield from of_sessions
             if not of_sessions:  # else what nobody reads may be what one of them lacks
@@ -165,15 +168,30 @@ def _problems_of(
 
 def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
+    mend_log = partial(check_log.mend, aside=aside, where=where)
+    is_hidden = False
+    for log in check_log.examine(connection, where=where):
+        is_hidden = True
+        yield Problem(log.what, partial(_in_one, database, RUNS, mend_log, log.number), log.run_id, log.outlook)
     set_aside = partial(check_run.set_stray_aside, aside=aside)
-    for what, selected in check_run.stray_rows(connection, where=where):
+    for what, selected in () if is_hidden else check_run.stray_rows(connection, where=where):
         yield Problem(what, partial(_in_one, database, RUNS, set_aside, selected))
     for run_id in check_run.run_ids(connection, where=where):
+        if is_hidden and not check_run.is_reached(connection, run_id, where=where):
+            continue  # what is wrong with it shows when the logs are right
         found = check_run.examine(connection, run_id, where=where)
         change = partial(check_run.mend, aside=aside, where=where)
         mend = partial(_in_one, database, RUNS, change, run_id) if found.can_mend else None
         for what in found.problems:
             yield Problem(what, mend, run_id, found.outlook, found.is_lost)
+
+
+def _problems_of_unread_logs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
+    change = partial(check_log.mend_unread, aside=aside)
+    for log in check_log.unread(connection):
+        what = f"nobody reads what is left of a removed run, {log.run_id!r} (log {log.number})"
+        mend = partial(_in_one, database, RUNS, change, log.number)
+        yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
 
 
 def _problems_of_strands(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:

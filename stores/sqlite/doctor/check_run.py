@@ -18,7 +18,7 @@ from stores.records import Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.finished import Finished, finished_run, write_again
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.logs import drop_log
+from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
 from stores.sqlite.saves import read_saves
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _WHY = "it was damaged, or followed what was"
 _EVERY_RUN = "SELECT run_id FROM lovia_runs"
-_LOGS = "SELECT log, CAST(run_id AS TEXT) FROM lovia_logs WHERE dropped = 0"
-"""An id that is no text any more is told as one: nothing else can be looked for, locked, or shown."""
 _WITH_LOGS = ("lovia_logs", "lovia_runs")
 
 
@@ -109,8 +107,28 @@ def run_ids(connection: Connection, *, where: str) -> list[str]:
     """The runs to look at: those with a row that is whole, and those of the logs that no such row names."""
     rows = [_whole_row(connection, run_id, where=where) for (run_id,) in fetch(connection, _EVERY_RUN)]
     whole = {row.log: row.run_id for row in rows if row}
-    named = {run_id for log, run_id in fetch(connection, _LOGS) if log not in whole}
+    named = {log.run_id for log in _live_logs(connection) if log.number not in whole}
     return sorted({*whole.values(), *named})
+
+
+def _live_logs(connection: Connection) -> list[Log]:
+    """The logs that a run has, or should have, as far as their rows are whole."""
+    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_logs WHERE dropped = 0")
+    return [log for row in rows if (log := as_written(row))]
+
+
+def is_reached(connection: Connection, run_id: str, *, where: str) -> bool:
+    """True when all that says where its saves are is whole, and there."""
+    row = _whole_row(connection, run_id, where=where)
+    log = row.log if row else _newest_log(connection, run_id)
+    try:
+        return log is not None and bool(pieces(connection, run_id, log, where=where))
+    except StoreDamagedError:
+        return False
+
+
+def _newest_log(connection: Connection, run_id: str) -> int | None:
+    return max((log.number for log in _live_logs(connection) if log.run_id == run_id), default=None)
 
 
 def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str]]:
@@ -152,12 +170,10 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     except StoreDamagedError as error:
         found.problems.append(error.message)
     if found.row is None:
-        newest = max((log for log, name in fetch(connection, _LOGS) if name == run_id), default=None)
+        newest = _newest_log(connection, run_id)
         found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
     else:
         found.restored = RunRow(run_id=run_id, log=found.row.log)
-        if (run_id,) not in fetch(connection, "SELECT run_id FROM lovia_logs WHERE log = ?", (found.row.log,)):
-            found.problems.append(f"the log of run {run_id!r} is missing, or names another run")
     if found.restored:
         query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
         found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
@@ -239,15 +255,10 @@ def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str 
     if restored is None or found.is_lost or found.is_finished:
         if restored is not None:
             copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
-            drop_log(connection, restored.log)
+            drop_log(connection, restored.log, run_id, where=where)
         if found.finished and found.session_id is not None:
             write_again(connection, found.finished, found.session_id, where=where)
         return found.done(aside)
-    connection.execute("UPDATE lovia_logs SET upto = min(upto, ?) WHERE log = ?", (restored.save, restored.log))
-    connection.execute(
-        "INSERT INTO lovia_logs (log, run_id) VALUES (?, ?) ON CONFLICT (log) DO UPDATE SET run_id = excluded.run_id",
-        (restored.log, run_id),
-    )
     restored.insert(connection)
     update_line(connection, run_id, found.head, where=where)
     return found.done(aside)
