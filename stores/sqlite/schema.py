@@ -6,6 +6,7 @@ in ``lovia_schema``, its own steps, and names that start with ``lovia_``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from stores.sqlite.checksums import checksum
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_CREATED = re.compile(r"CREATE TABLE (\w+)")
 _TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
 
@@ -39,13 +41,16 @@ class Part:
 def version_of(connection: Connection, part: Part, *, where: str) -> int:
     """The version of the part that the file holds; 0 when it has none.
 
-    Raises `StoreVersionError` when a newer lovia has migrated it past what this one knows.
+    Raises `StoreVersionError` when a newer lovia has migrated it past what this one knows, and `StoreDamagedError` when
+    there are tables of it and nothing says which version they are: they are not to be taken for none (D3).
     """
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'lovia_schema'").fetchone():
-        return 0
-    row = connection.execute("SELECT version FROM lovia_schema WHERE part = ?", (part.name,)).fetchone()
+    row = None
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'lovia_schema'").fetchone():
+        row = connection.execute("SELECT version FROM lovia_schema WHERE part = ?", (part.name,)).fetchone()
+    if row is None and _holds_any(connection, part):
+        raise StoreDamagedError(f"the row that says which version the {part.name} have is missing", where=where)
     found = row[0] if row else 0
-    if not isinstance(found, int) or found < 0:
+    if not isinstance(found, int) or found < 0 or (row and not found):
         raise StoreDamagedError(f"the version of the {part.name} is {found!r}", where=where)
     if found > part.version:
         raise StoreVersionError(
@@ -54,6 +59,12 @@ def version_of(connection: Connection, part: Part, *, where: str) -> int:
             where=where,
         )
     return found
+
+
+def _holds_any(connection: Connection, part: Part) -> bool:
+    names = [name for step in part.steps for statement in step for name in _CREATED.findall(statement)]
+    query = f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name IN ({', '.join('?' * len(names))})"
+    return connection.execute(query, names).fetchone() is not None
 
 
 def bring_up(connection: Connection, part: Part, *, where: str) -> None:

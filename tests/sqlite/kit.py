@@ -12,6 +12,7 @@ from stores.conformance.checks import saved, write
 from stores.conformance.samples import call, result, say
 from stores.records import Save
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite.segments import SESSIONS
 
 
 def long_run(session_id: str | None = "s") -> list[Save]:
@@ -73,3 +74,32 @@ def change(path: Path, statement: str, *values: Any) -> None:
 def names(folder: Path) -> list[str]:
     """What is in the folder, sorted."""
     return sorted(found.name for found in folder.iterdir())
+
+
+def runs_of_version_2(path: Path) -> None:
+    """As the version before left the runs: their logs had no checksum."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        columns = "log, run_id, base, upto, dropped"
+        connection.executescript(
+            f"CREATE TABLE kept AS SELECT {columns} FROM lovia_logs; DROP TABLE lovia_logs;"
+            "CREATE TABLE lovia_logs (log INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL,"
+            " base INTEGER REFERENCES lovia_logs (log), upto INTEGER NOT NULL DEFAULT 0,"
+            " dropped INTEGER NOT NULL DEFAULT 0);"
+            "CREATE INDEX lovia_logs_base ON lovia_logs (base) WHERE base IS NOT NULL;"
+            f"INSERT INTO lovia_logs ({columns}) SELECT {columns} FROM kept; DROP TABLE kept;"
+            "UPDATE lovia_schema SET version = 2 WHERE part = 'runs'"
+        )
+
+
+def sessions_of_version_2(path: Path) -> None:
+    """As the version before left the sessions: their strands had no checksum."""
+    columns = "strand, session_id, base, upto, shared, shared_entries, state"
+    with raw(path) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT * FROM lovia_strands")
+        connection.execute("DROP TABLE lovia_strands")
+        for statement in SESSIONS.steps[1][:3]:
+            connection.execute(statement)
+        connection.execute(f"INSERT INTO lovia_strands ({columns}) SELECT {columns} FROM kept")
+        connection.execute("DROP TABLE kept")
+        connection.execute("UPDATE lovia_schema SET version = 2 WHERE part = 'sessions'")

@@ -1,7 +1,6 @@
 """The rows that say which saves a run's log goes on from: what changes in them is noticed and found again (D3)."""
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from stores.findings import Finding
 from stores.records import RunSnapshot, Save
 from stores.sqlite import SQLiteCheckpointer
 from stores.sqlite.doctor.check import check, repair
-from tests.sqlite.kit import change, content, place, raw
+from tests.sqlite.kit import change, content, place, raw, runs_of_version_2
 
 pytestmark = pytest.mark.anyio
 
@@ -228,26 +227,10 @@ async def test_r11_the_log_of_a_run_being_executed_is_left_alone(tmp_path: Path)
     assert (check(path), await runs(path)) == ([], before)
 
 
-def take_back_to_version_2(path: Path) -> None:
-    """As the version before left the runs: their logs had no checksum."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA foreign_keys = OFF")
-        columns = "log, run_id, base, upto, dropped"
-        connection.executescript(
-            f"CREATE TABLE kept AS SELECT {columns} FROM lovia_logs; DROP TABLE lovia_logs;"
-            "CREATE TABLE lovia_logs (log INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL,"
-            " base INTEGER REFERENCES lovia_logs (log), upto INTEGER NOT NULL DEFAULT 0,"
-            " dropped INTEGER NOT NULL DEFAULT 0);"
-            "CREATE INDEX lovia_logs_base ON lovia_logs (base) WHERE base IS NOT NULL;"
-            f"INSERT INTO lovia_logs ({columns}) SELECT {columns} FROM kept; DROP TABLE kept;"
-            "UPDATE lovia_schema SET version = 2 WHERE part = 'runs'"
-        )
-
-
 async def test_d1_logs_without_a_checksum_get_one(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before, rows = await filled(path), logs(path)
-    take_back_to_version_2(path)
+    runs_of_version_2(path)
     assert (check(path), len(logs(path)[0])) == ([], 5)
     assert (await runs(path), logs(path)) == (before, rows)
 
@@ -262,7 +245,7 @@ async def test_d1_a_damaged_log_of_an_older_file_is_damage_after_the_migration_t
 ) -> None:
     path = tmp_path / "store.db"
     before, rows = await filled(path), logs(path)
-    take_back_to_version_2(path)
+    runs_of_version_2(path)
     change(path, f"UPDATE lovia_logs SET {harm} WHERE log = {number}")
     with pytest.raises(StoreDamagedError, match="which run 'g' needs"):
         await SQLiteCheckpointer(path).load("g")

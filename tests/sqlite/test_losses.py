@@ -7,12 +7,12 @@ import pytest
 
 from lovia_cli.engine.opening import to_heal
 from stores.conformance.checks import saved, write
-from stores.conformance.samples import say
+from stores.conformance.samples import call, result, say, text
 from stores.entries import Entry
 from stores.findings import CAN_ANSWER
-from stores.sqlite import SQLiteCheckpointer, SQLiteSession
+from stores.sqlite import SQLiteCheckpointer, SQLiteResultStore, SQLiteSession
 from stores.sqlite.doctor.check import check, repair
-from tests.sqlite.kit import change, names, raw
+from tests.sqlite.kit import change, names, raw, runs_of_version_2, sessions_of_version_2
 from tests.sqlite.test_damage import flip
 
 pytestmark = pytest.mark.anyio
@@ -306,3 +306,43 @@ async def test_d3_a_fork_whose_beginning_nothing_tells_is_kept_without_it(tmp_pa
     change(path, "DELETE FROM lovia_strands WHERE session_id = 'a fork'")
     assert any("goes on without 2 of its segments" in finding.what for finding in repair(path))
     assert await SQLiteSession(path).load("a fork") == before["a fork"][4:]
+
+
+async def test_m2_a_run_that_is_made_again_has_its_archived_outputs(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store, session, archive = SQLiteCheckpointer(path), SQLiteSession(path), SQLiteResultStore(path)
+    for n in (1, 2, 3):
+        entries = [say("go"), call(1), result(1, output=f"{n}" * 2000), text("done", step=2)]
+        await write(store, f"a{n}", saved(1, *entries, session_id="talk"), saved(2, status="completed", event="end"))
+        await session.append("talk", entries, run_id=f"a{n}")
+    before = [await store.load(f"a{n}") for n in (1, 2, 3)]
+    assert await session.trim_tool_results("talk", keep_runs=0, archive=archive) == 3
+    cut = [segment.entries for segment in await session.segments("talk")]
+    change(path, "DELETE FROM lovia_results WHERE run_id = 'a2'")
+    flip(path, "lovia_results", "output", "run_id = 'a3'")
+    with raw(path) as connection:
+        connection.execute("UPDATE lovia_saves SET data = '{}' WHERE number = 1")
+    assert [finding.is_lost for finding in repair(path)] == [False] * 4
+    found = [run and run.entries for run in [await store.load(f"a{n}") for n in (1, 2, 3)]]
+    assert found == [before[0] and before[0].entries, cut[1], cut[2]], "as far as the archive has what was appended"
+    assert (check(path), [segment.entries for segment in await session.segments("talk")]) == ([], cut)
+
+
+async def test_d1_the_doctor_asks_the_other_part_of_an_older_file_too(tmp_path: Path) -> None:
+    for part in ("runs", "sessions"):
+        path = tmp_path / f"{part}.db"
+        before = await talk(path, "a1", "a2")
+        (runs_of_version_2 if part == "runs" else sessions_of_version_2)(path)
+        if part == "runs":
+            damage(path, 1)
+        else:
+            flip(path, "lovia_saves", "data", "log = 1 AND number = 1")
+        with raw(path) as connection:
+            old = list(connection.iterdump())
+        (found,) = check(path)
+        told = "segment 1 can be made again from the checkpoint of run 'a1'" if part == "runs" else CAN_ANSWER
+        assert found.what.endswith(f"; {told}")
+        with raw(path) as connection:
+            assert list(connection.iterdump()) == old
+        repair(path)
+        assert (check(path), await SQLiteSession(path).load("talk")) == ([], before)

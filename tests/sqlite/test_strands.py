@@ -11,8 +11,8 @@ from stores.errors import StoreDamagedError
 from stores.findings import Finding
 from stores.sqlite import SQLiteSession
 from stores.sqlite.doctor.check import check, repair
-from stores.sqlite.segments import SESSIONS, SessionRow
-from tests.sqlite.kit import change, raw
+from stores.sqlite.segments import SessionRow
+from tests.sqlite.kit import change, raw, sessions_of_version_2
 from tests.sqlite.test_damage import flip
 from tests.sqlite.test_losses import forked_talk, talk
 
@@ -247,23 +247,10 @@ async def test_m4_what_was_undone_does_not_come_back_with_a_lost_strand(tmp_path
         assert await session.load("a fork") == before["a fork"]
 
 
-def take_back_to_version_2(path: Path) -> None:
-    """As the version before left the sessions: their strands had no checksum."""
-    columns = "strand, session_id, base, upto, shared, shared_entries, state"
-    with raw(path) as connection:
-        connection.execute("CREATE TABLE kept AS SELECT * FROM lovia_strands")
-        connection.execute("DROP TABLE lovia_strands")
-        for statement in SESSIONS.steps[1][:3]:
-            connection.execute(statement)
-        connection.execute(f"INSERT INTO lovia_strands ({columns}) SELECT {columns} FROM kept")
-        connection.execute("DROP TABLE kept")
-        connection.execute("UPDATE lovia_schema SET version = 2 WHERE part = 'sessions'")
-
-
 async def test_d1_strands_without_a_checksum_get_one(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before, rows = await filled(path), strands(path)
-    take_back_to_version_2(path)
+    sessions_of_version_2(path)
     assert check(path) == []
     assert (await conversations(path), strands(path)) == (before, rows)
 
@@ -273,7 +260,7 @@ async def test_d1_a_damaged_strand_of_an_older_file_is_damage_after_the_migratio
         path = tmp_path / f"{n}.db"
         before = await filled(path)
         whose = "a fork" if harm == "upto = 1" else "talk"
-        take_back_to_version_2(path)
+        sessions_of_version_2(path)
         change(path, f"UPDATE lovia_strands SET {harm} WHERE session_id = ?", whose)
         with pytest.raises(StoreDamagedError):
             await conversations(path)

@@ -197,3 +197,18 @@ async def test_d1_tables_of_ours_without_a_version_are_not_taken_for_new(tmp_pat
 
 def test_sqlite_is_one_that_has_what_we_use() -> None:
     assert sqlite3.sqlite_version_info >= (3, 24)
+
+
+@pytest.mark.parametrize("harm", ["UPDATE lovia_schema SET part = 'rtns'", "DELETE FROM lovia_schema"])
+async def test_d3_tables_of_ours_without_a_version_are_not_taken_for_none(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, f"{harm} WHERE part = 'runs'")
+    before, runs = dump(path), SQLiteCheckpointer(path)
+    for ask in (runs.runs, lambda: runs.load("r"), lambda: write(runs, "new", *long_run())):
+        with pytest.raises(StoreDamagedError, match="which version the runs have is missing") as refusal:
+            await ask()
+        assert (refusal.value.where, "lovia doctor" in (refusal.value.hint or "")) == (str(path), True)
+    assert len(await SQLiteSession(path).load("s")) == 3
+    assert [finding.repairable for finding in check(path)] == [False]
+    assert dump(path) == before

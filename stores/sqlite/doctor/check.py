@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from stores.errors import RunLockedError, StoreDamagedError, StoreError
+from stores.errors import RunLockedError, StoreDamagedError, StoreError, StoreVersionError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
@@ -23,7 +24,7 @@ from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
-from stores.sqlite.schema import Part, bring_up
+from stores.sqlite.schema import Part, bring_up, version_of
 from stores.sqlite.segments import SESSIONS
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ def _problems_of(
 ) -> Iterator[Problem]:
     try:
         with database.reading(part, migrate=False) as connection:
+            if connection is not None:
+                _bring_up_all(connection, database.where)
             problems = list(look(connection, database)) if connection else []
     except StoreDamagedError:
         raise
@@ -243,8 +246,17 @@ def _problems_of_results(connection: Connection, database: Database) -> Iterator
         yield Problem(what, partial(_in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))
 
 
+def _bring_up_all(connection: Connection, where: str) -> None:
+    """Migrate the other parts too, in the transaction that is open: runs and sessions tell what the other has lost."""
+    for part in (RUNS, SESSIONS):
+        with suppress(StoreVersionError):
+            if version_of(connection, part, where=where):
+                bring_up(connection, part, where=where)
+
+
 def _in_one(database: Database, part: Part, change: Callable[[Connection, Name], str | None], name: Name) -> str | None:
     """The change to that part, and what it puts into the quarantine, in one transaction; what it says it has done."""
     with database.writing(QUARANTINE) as connection:
         bring_up(connection, part, where=database.where)
+        _bring_up_all(connection, database.where)
         return change(connection, name)

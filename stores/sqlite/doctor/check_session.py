@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import bring_runs_up, led_elsewhere, seen_in
+from stores.sqlite.doctor.leading import led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import restorable
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
@@ -211,7 +211,6 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
 
     What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
     """
-    bring_runs_up(connection, where=where)
     found = examine(connection, session_id, where=where)
     if not found.problems or not found.can_mend:
         return "it is whole again with what it shares" if found.can_mend else None

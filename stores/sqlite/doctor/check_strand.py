@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import bring_runs_up, fits, has_runs, reaches, runs_of, with_base
+from stores.sqlite.doctor.leading import fits, has_runs, reaches, runs_of, with_base
 from stores.sqlite.doctor.quarantine import copy_aside
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, checked
@@ -83,7 +83,6 @@ def examine(connection: Connection, *, only: int | None = None, where: str) -> I
 
 def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
     """Put the row right, in the transaction that is open, and say what was done."""
-    bring_runs_up(connection, where=where)
     found = next((one for one in examine(connection, only=number, where=where) if one.number == number), None)
     if found is None:
         return None

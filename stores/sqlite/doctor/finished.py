@@ -8,7 +8,7 @@ So a checkpoint is made again from the segment: the id replays.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stores import codec
@@ -16,12 +16,15 @@ from stores.closing import save_of_segment
 from stores.entries import JSON
 from stores.errors import StoreError, StoreVersionError
 from stores.records import Segment
+from stores.references import results_of
 from stores.sqlite.logs import new_log
+from stores.sqlite.results import RESULTS, read_result
 from stores.sqlite.rows import RunRow, read_line, update_line
 from stores.sqlite.saves import insert
 from stores.sqlite.schema import version_of
-from stores.sqlite.segments import SESSIONS, find_segment, segment_at
+from stores.sqlite.segments import SESSIONS, SegmentRow, find_segment, segment_at
 from stores.sqlite.strands import Strand, strand_of
+from stores.surgery import entries_checksum
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -49,14 +52,30 @@ def finished_run(connection: Connection, run_id: str, session_id: str | None, *,
         found = find_segment(connection, strand, run_id, where=where)
         if found is None:
             return None
-        segment = segment_at(connection, strand, found[0], where=where).segment(where=where)
-        if segment.truncated:
+        row = segment_at(connection, strand, found[0], where=where)
+        if row.truncated:
             return None
+        segment = _as_appended(connection, row, where=where)
         return Finished(segment, _known(connection, strand, run_id, found[0], where=where))
     except StoreVersionError:
         raise
     except StoreError:
         return None
+
+
+def _as_appended(connection: Connection, row: SegmentRow, *, where: str) -> Segment:
+    """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
+    segment = row.segment(where=where)
+    entries = list(segment.entries)
+    with suppress(StoreError):
+        if version_of(connection, RESULTS, where=where) == RESULTS.version:
+            for index, reference, result in results_of(row.run_id, segment.entries):
+                if result.trimmed:
+                    output = read_result(connection, reference, where=where) or ""
+                    entries[index] = replace(result, output=output, trimmed=None)
+            if entries_checksum(entries) == row.checksum:
+                return replace(segment, entries=entries)
+    return segment
 
 
 def _known(connection: Connection, strand: Strand | None, run_id: str, n: int, *, where: str) -> dict[str, JSON]:

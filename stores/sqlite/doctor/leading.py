@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stores.errors import StoreDamagedError, StoreError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.saves import read_snapshot
-from stores.sqlite.schema import bring_up, version_of
+from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
 from stores.sqlite.strands import DROPPED, Strand, pieces, strand_at
 
@@ -112,13 +112,6 @@ def has_runs(connection: Connection) -> bool:
     with suppress(StoreError):
         return version_of(connection, RUNS, where="") == RUNS.version
     return False
-
-
-def bring_runs_up(connection: Connection, *, where: str) -> None:
-    """Migrate the runs, so that they can be asked for what a session lost; those of a newer lovia are not."""
-    with suppress(StoreVersionError):
-        if version_of(connection, RUNS, where=where):
-            bring_up(connection, RUNS, where=where)
 
 
 def _row(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
