@@ -89,10 +89,9 @@ def pieces(connection: Connection, run_id: str, log: int, *, where: str) -> list
     last = sys.maxsize
     while place is not None:
         one = log_at(connection, place, run_id, where=where)
-        is_own = place == log
-        if (is_own and one.run_id != run_id) or (one.base is not None and one.base >= place):
-            raise StoreDamagedError(f"log {place} is none that run {run_id!r} can have", where=where)
-        found.insert(0, Piece(place, one.run_id, one.upto + 1, last))
+        if one.base is not None and one.base >= place:
+            raise StoreDamagedError(f"log {place}, which run {run_id!r} needs, goes on from a later one", where=where)
+        found.insert(0, Piece(place, run_id if place == log else one.run_id, one.upto + 1, last))
         place, last = one.base, min(last, one.upto)
     return found
 

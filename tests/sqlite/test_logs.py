@@ -13,6 +13,7 @@ from stores.findings import Finding
 from stores.records import RunSnapshot, Save
 from stores.sqlite import SQLiteCheckpointer
 from stores.sqlite.doctor.check import check, repair
+from stores.sqlite.logs import Log
 from tests.sqlite.kit import change, content, place, raw, runs_of_version_2
 
 pytestmark = pytest.mark.anyio
@@ -107,6 +108,38 @@ async def test_d3_a_log_whose_row_is_gone_is_told_by_its_first_save(tmp_path: Pa
     (done,) = repair(path)
     assert "it was made again as its first save tells, for run" in done.what
     assert (check(path), logs(path), await runs(path)) == ([], rows, before)
+
+
+async def test_d3_whose_a_removed_log_was_is_told_by_what_began_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await filled(path)
+    await fork(path, "g", "h", 6)
+    await SQLiteCheckpointer(path).delete("g")
+    before, rows = await SQLiteCheckpointer(path).load("h"), logs(path)
+    change(path, "UPDATE lovia_logs SET run_id = 'no such' WHERE log = 3")
+    assert repair(path)[0].what.endswith(f"as it was written, for run 'f'{ASIDE}")
+    assert (check(path), await SQLiteCheckpointer(path).load("h"), logs(path)) == ([], before, rows)
+
+
+async def test_d3_a_letter_that_changed_in_a_runs_id_is_found_again(tmp_path: Path) -> None:
+    path, store = tmp_path / "store.db", SQLiteCheckpointer(tmp_path / "store.db")
+    await write(store, "a run", *long_run(4))
+    async with store.lease("f") as lease:
+        await store.fork(lease, "a run", saved(4, event="forked"))  # which does not say what it began from
+    await store.delete("a run")
+    before = await store.load("f")
+    change(path, "UPDATE lovia_logs SET run_id = 'a rwn' WHERE log = 1")
+    assert repair(path)[0].what.endswith(f"as it was written, for run 'a run'{ASIDE}")
+    assert (check(path), await store.load("f")) == ([], before)
+
+
+async def test_d3_logs_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await filled(path)
+    with raw(path) as connection:
+        Log(1, "r", 4, 3).put(connection)
+    with pytest.raises(StoreDamagedError, match="log 1, which run 'g' needs, goes on from a later one"):
+        await SQLiteCheckpointer(path).load("g")
 
 
 async def test_d3_all_rows_of_logs_are_made_again(tmp_path: Path) -> None:
