@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _CREATED = re.compile(r"CREATE TABLE (\w+)")
-_TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+TABLE = "CREATE TABLE IF NOT EXISTS lovia_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,13 @@ def version_of(connection: Connection, part: Part, *, where: str) -> int:
     return found
 
 
+def tables_of(part: Part) -> list[str]:
+    """The names of all tables that the part has, or had in some version."""
+    return [name for step in part.steps for statement in step for name in _CREATED.findall(statement)]
+
+
 def _holds_any(connection: Connection, part: Part) -> bool:
-    names = [name for step in part.steps for statement in step for name in _CREATED.findall(statement)]
+    names = tables_of(part)
     query = f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name IN ({', '.join('?' * len(names))})"
     return connection.execute(query, names).fetchone() is not None
 
@@ -73,7 +78,7 @@ def bring_up(connection: Connection, part: Part, *, where: str) -> None:
     if found == part.version:
         return
     connection.create_function("lovia_sum", -1, checksum, deterministic=True)
-    connection.execute(_TABLE)
+    connection.execute(TABLE)
     for version, step in enumerate(part.steps[found:], found + 1):
         for statement in step:
             connection.execute(statement)

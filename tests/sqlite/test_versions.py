@@ -210,5 +210,35 @@ async def test_d3_tables_of_ours_without_a_version_are_not_taken_for_none(tmp_pa
             await ask()
         assert (refusal.value.where, "lovia doctor" in (refusal.value.hint or "")) == (str(path), True)
     assert len(await SQLiteSession(path).load("s")) == 3
-    assert [finding.repairable for finding in check(path)] == [False]
+    (found,) = check(path)
+    assert found.what.endswith("; its columns are those of version 3, which can be written")
+    assert dump(path) == before
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert (check(path), [run.run_id for run in await runs.runs()]) == ([], ["r", "other"])
+
+
+@pytest.mark.parametrize("version", ["many", 0, 1, 2])
+async def test_d3_a_version_that_the_tables_are_not_of_is_put_right(tmp_path: Path, version: object) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    before = dump(path)
+    for part in ("runs", "sessions"):
+        change(path, "UPDATE lovia_schema SET version = ? WHERE part = ?", version, part)
+    with pytest.raises(StoreDamagedError):
+        await SQLiteCheckpointer(path).load("r")
+    assert [finding.repairable for finding in repair(path)] == [True, True]
+    assert (check(path), dump(path)) == ([], before)
+
+
+async def test_d3_tables_that_are_of_no_version_are_reported_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        connection.execute("ALTER TABLE lovia_runs ADD COLUMN later TEXT")
+        connection.execute("DELETE FROM lovia_schema")
+    before = dump(path)
+    assert [finding.repairable for finding in repair(path)] == [True, False]
+    with raw(path) as connection:
+        assert connection.execute("SELECT part FROM lovia_schema").fetchall() == [("sessions",)]
+        connection.execute("DELETE FROM lovia_schema")
     assert dump(path) == before

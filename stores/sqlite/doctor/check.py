@@ -18,7 +18,16 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError, StoreVe
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import check_log, check_results, check_run, check_session, check_strand, misplaced, unread
+from stores.sqlite.doctor import (
+    check_log,
+    check_results,
+    check_run,
+    check_session,
+    check_strand,
+    check_version,
+    misplaced,
+    unread,
+)
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
@@ -111,7 +120,7 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
     ``aside`` is where what is lost from a record remains.
     """
     try:
-        of_file = list(_problems_of_file(database))
+        of_file = list(_problems_of_file(database)) or list(_problems_of_versions(database))
         yield from of_file
         if not of_file:
             strands = _problems_of(database, SESSIONS, partial(_problems_of_strands, aside=aside))
@@ -145,6 +154,21 @@ def _problems_of_file(database: Database) -> Iterator[Problem]:
         yield from (Problem(line, partial(_reindex, database)) for line in lines)
     else:
         yield _damaged_file(database, "; ".join(line.strip() for line in lines))
+
+
+def _problems_of_versions(database: Database) -> Iterator[Problem]:
+    with database.looking() as connection:
+        parts = [RUNS, SESSIONS, RESULTS, QUARANTINE]
+        found = list(check_version.examine(connection, parts, where=database.where)) if connection else []
+    for one in found:
+        outlook = f"its columns are those of version {one.version}, which can be written"
+        mend = partial(_write_version, database, one.part) if one.version else None
+        yield Problem(one.what, mend, outlook=outlook if mend else "")
+
+
+def _write_version(database: Database, part: Part) -> str | None:
+    with database.writing(Part("versions", ())) as connection:
+        return check_version.mend(connection, part, where=database.where)
 
 
 def _reindex(database: Database) -> None:
