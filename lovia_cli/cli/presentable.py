@@ -39,5 +39,7 @@ def _ours(error: BaseException) -> LoviaError:
         return twin
     if isinstance(error, KeyboardInterrupt):
         return LoviaError("stopped by SIGINT")
+    if isinstance(error, MemoryError):
+        return LoviaError("out of memory", hint="give the process more (ulimit -v), then run the same command again")
     text = f"internal error: {type(error).__name__}: {error}"
     return InternalError(text, hint="run it again with --debug, and report what it prints")

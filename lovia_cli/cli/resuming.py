@@ -10,6 +10,7 @@ from lovia_cli.errors import GuardrailTripped, InvalidOutputError, LoviaError
 from lovia_cli.render.terminal import quoted
 from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import Stores
+from stores.ids import as_words
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import RunResult
@@ -42,6 +43,11 @@ async def command_after(result: RunResult, stores: Stores) -> str | None:
         return " ".join(["lovia show", *store, await _id_words(result.run_id, stores)])
     except LoviaError:
         return None
+
+
+def command_for(verb: str, run_id: str, stores: Stores) -> str:
+    """``lovia VERB RUN`` with the store, as a line that can be pasted."""
+    return " ".join(["lovia", verb, *store_option(stores.location), as_words(run_id)])
 
 
 def session_option(session_id: str) -> str:

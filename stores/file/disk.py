@@ -31,6 +31,7 @@ _HINTS = {
     errno.EACCES: "make the store writable for this user, or choose another with --store",
     errno.EPERM: "make the store writable for this user, or choose another with --store",
     errno.EIO: "the disk reported an error: check it before you go on",
+    errno.ENOENT: "it was removed or moved meanwhile: put it back before you go on, or what was in it is lost",
 }
 
 

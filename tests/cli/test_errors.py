@@ -246,6 +246,24 @@ def test_an_error_has_its_code_in_the_json(lovia: Lovia, name: str) -> None:
     assert isinstance(error["retryable"], bool)
 
 
+def test_too_little_memory_is_no_mistake_of_ours(lovia: Lovia) -> None:
+    broken = (
+        "import json\n\n\ndef dumps(*_: object, **__: object) -> str:\n    raise MemoryError\n\n\njson.dumps = dumps\n"
+    )
+    lovia.write("tools.py", broken + '\n\ndef look() -> str:\n    "x"\n    return ""\n')
+    lovia.agent([{"text": "hi"}], tools="tools: [./tools.py:look]")
+    ran = lovia(*RUN)
+    hint = "  hint: give the process more (ulimit -v), then run the same command again"
+    assert (ran.code, "error: out of memory\n" in ran.err, ran.err.splitlines()[-1]) == (1, True, hint)
+
+
+def test_d3_a_store_that_vanishes_under_a_run_is_not_said_to_be_safe(lovia: Lovia) -> None:
+    lovia.agent([call("look"), {"text": "hi"}], tools="tools:\n" + shell_tool("look", "rm -r .lovia/data/*"))
+    ran = lovia(*RUN)
+    hint = "  it was removed or moved meanwhile: put it back before you go on, or what was in it is lost"
+    assert (ran.code, hint in ran.err.splitlines(), "safe" in ran.err) == (10, True, False), ran.err
+
+
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_a_mistake_of_ours_is_no_traceback_without_debug(lovia: Lovia, options: list[str]) -> None:
     """Brought about by an agent's own code, which breaks what lovia relies on."""

@@ -105,7 +105,7 @@ def test_s7_a_run_without_the_history_that_it_began_with_is_no_whole_run(used: L
     assert used("import", "r2", "--store", "two").code == 6, "it is there already"
     assert used("import", "u1", "--store", "four").code == 0
     whole = used("import", "r2", "--store", "four")
-    assert (whole.err, whole.out.splitlines()[1]) == ("", "go on with: lovia resume r2")
+    assert (whole.err, whole.out.splitlines()[1]) == ("", "go on with: lovia resume --store four r2")
 
 
 def test_x5_what_is_no_export_is_named_and_stores_nothing(used: Lovia) -> None:

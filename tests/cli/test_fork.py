@@ -54,6 +54,11 @@ def test_h2_the_seeds_example_from_the_shell(trip: Lovia) -> None:
     ]
 
 
+def test_the_command_that_goes_on_names_the_store_it_was_given(trip: Lovia) -> None:
+    forked = trip("fork", "trip", "--from-step", "1", "--store", ".lovia")
+    assert forked.err.splitlines()[-1] == "go on with: lovia resume --store .lovia trip.fork-1"
+
+
 def test_h3_run_goes_on_at_once_and_exits_as_the_run_does(trip: Lovia) -> None:
     ran = trip("fork", "trip", *RAIN, "--run", "--json")
     assert list(ran.json) == KEYS

@@ -285,3 +285,16 @@ def test_a_database_may_stand_anywhere_and_the_agent_beside_it(lovia: Lovia, tmp
     elsewhere.mkdir()
     ran = lovia("run", "go", env={"LOVIA_STORE": f"sqlite:{lovia.folder}/store.db"}, cwd=elsewhere)
     assert (ran.code, ran.out, list(elsewhere.iterdir())) == (0, "hi\n", [])
+
+
+def test_d3_prune_leaves_a_run_of_which_it_cannot_be_told_what_else_would_go(lovia: Lovia) -> None:
+    lovia.agent([{"text": "ok"}])
+    for run_id in ("r1", "r2", "r3"):
+        assert lovia("run", "agent.yaml", "go", "--run-id", run_id).code == 0
+    change(lovia, "UPDATE lovia_logs SET upto = 1 WHERE run_id = 'r2'")
+    pruned = lovia("prune", "--older-than", "0s", "-y")
+    assert (pruned.code, pruned.out.splitlines()[-1]) == (
+        0,
+        "left, as what they hold is damaged: r2; look closer with: lovia doctor",
+    )
+    assert [run["run_id"] for run in lovia("history", "--json").json["runs"]] == ["r2"]

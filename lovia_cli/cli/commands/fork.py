@@ -13,6 +13,7 @@ from lovia_cli.cli.naming import Last, RunName, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.cli.patches import patch_given
+from lovia_cli.cli.resuming import command_for
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
 from stores.ids import as_words, check_id
@@ -90,7 +91,7 @@ async def _fork(
     call.note(f"forked run {source} at step {forked.step} (save {forked.save}){changed}")
     if run:
         return await _go_on(call, stores, forked)
-    call.note(f"go on with: lovia resume {as_words(forked.run_id)}")
+    call.note(f"go on with: {command_for('resume', forked.run_id, stores)}")
     return _told(stores, forked)
 
 

@@ -11,10 +11,11 @@ from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
+from lovia_cli.cli.resuming import command_for
 from lovia_cli.errors import UserError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
-from stores.ids import as_words, check_id
+from stores.ids import check_id
 from stores.records import RunSnapshot, Status
 
 
@@ -65,7 +66,7 @@ def _of_run(stores: Stores, run: RunSnapshot, missing: str | None) -> Told:
         began = f"the run began with the history up to run {missing} of {session}, which this store has not got"
         notes.append(f"{began}; import that session, before the run goes on without")
     elif head.status != Status.COMPLETED:
-        message += f"\ngo on with: lovia resume {as_words(run.run_id)}"
+        message += f"\ngo on with: {command_for('resume', run.run_id, stores)}"
     data = {"store": str(stores.location), "kind": "run", "run_id": run.run_id, "session_id": head.session_id}
     return Told(message=message, data={**data, "status": head.status, "steps": head.steps, "notes": notes})
 

@@ -49,28 +49,31 @@ COMMAND = prune
 async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool, yes: bool) -> Answer:
     stores = open_stores(call.settings.store)
     old = [run for run in await _candidates(stores, status) if run.updated_at is not None and run.updated_at < before]
-    left: list[str] = []
+    gone_on: list[RunInfo] = []
+    damaged: list[RunInfo] = []
     if old and not dry_run:
         if not agreed(call, f"Remove {_words(old)}?", yes=yes):
             return NOT_DONE
         meant, old = old, []
         for run in meant:
-            if await _remove(stores, run):
-                old.append(run)
-            else:
-                left.append(run.run_id)
+            try:
+                (old if await _remove(stores, run) else gone_on).append(run)
+            except StoreDamagedError:
+                damaged.append(run)
     verb = "would remove" if dry_run else "removed"
     lines = [f"{verb} {_words(old)}", *(f"  {run.run_id} ({run.status})" for run in old)]
-    if left:
-        them = "it" if len(left) == 1 else "them"
-        lines.append(f"left, as somebody has gone on with {them} meanwhile: {', '.join(left)}")
+    if gone_on:
+        them = "it" if len(gone_on) == 1 else "them"
+        lines.append(f"left, as somebody has gone on with {them} meanwhile: {_ids(gone_on)}")
+    if damaged:
+        lines.append(f"left, as what they hold is damaged: {_ids(damaged)}; look closer with: lovia doctor")
     return Told(
         message="\n".join(lines),
         data={
             "store": str(stores.location),
             "runs": [run.run_id for run in old if run.status != DELETED],
             "histories": [run.run_id for run in old if run.status == DELETED],
-            "left": left,
+            "left": [run.run_id for run in (*gone_on, *damaged)],
             "dry_run": dry_run,
         },
     )
@@ -93,7 +96,10 @@ async def _is_in_session(stores: Stores, run: RunInfo) -> bool:
 
 
 async def _remove(stores: Stores, run: RunInfo) -> bool:
-    """Delete it; False when somebody executes it just now, or did so since it was listed."""
+    """Delete it; False when somebody executes it just now, or did so since it was listed.
+
+    Raises `StoreDamagedError` when it cannot be told what else would go with it.
+    """
     if not await _is_unchanged(stores, run):
         return False
     try:
@@ -115,6 +121,10 @@ async def _is_unchanged(stores: Stores, run: RunInfo) -> bool:
     except StoreDamagedError:
         return True  # nobody has gone on with what cannot be read
     return [save.at for save in saves] == [run.updated_at]
+
+
+def _ids(runs: list[RunInfo]) -> str:
+    return ", ".join(run.run_id for run in runs)
 
 
 def _words(found: list[RunInfo]) -> str:

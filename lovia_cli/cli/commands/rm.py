@@ -20,10 +20,10 @@ from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument
+from lovia_cli.cli.resuming import command_for
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
-from stores.ids import as_words
 from stores.records import RunInfo, Status
 
 
@@ -76,7 +76,7 @@ async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: boo
     if in_session:
         lines.append(f"its part of session {run.session_id} stays")
     if keep_history:
-        lines.append(f"its history stays: lovia history {as_words(run.run_id)}")
+        lines.append(f"its history stays: {command_for('history', run.run_id, stores)}")
     return _told(stores, lines, run_id=run.run_id, session_id=run.session_id, deleted=[run.run_id])
 
 
