@@ -49,7 +49,9 @@ async def test_r4_nothing_is_moved_when_the_segment_goes_before_the_run_is_made_
     file.write_bytes(b"")
     before = {name: data for name, data in everything(path).items() if not name.startswith("sessions/")}
     when_opened(monkeypatch, 4, lambda: shutil.rmtree(session))
-    assert repair(path) == [Finding(str(file), f"the file is empty; {CHANGED}", False)]
+    changed, vanished = repair(path)
+    assert changed == Finding(str(file), f"the file is empty; {CHANGED}", False)
+    assert (vanished.file, vanished.repairable) == (str(session), False)
     assert everything(path) == before
 
 

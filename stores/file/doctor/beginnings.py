@@ -26,7 +26,12 @@ def is_fork(root: Root, name: str, places: list[Place]) -> bool:
     """True when what is left of the session in the folder of that name shows that it began with another."""
     if first := _first(places):
         return True
-    return first is None and bool(_sources(root, name)) and is_begun(root.part("sessions", name))
+    return first is None and is_marked(root, name) and is_begun(root.part("sessions", name))
+
+
+def is_marked(root: Root, name: str) -> bool:
+    """True when a session has a mark of a fork of that name, whether there is one or not."""
+    return bool(_sources(root, name))
 
 
 def fork_id(root: Root, name: str) -> str | None:
@@ -40,19 +45,25 @@ def found_base(root: Root, name: str, places: list[Place]) -> dict[str, Any] | N
     Raises `StoreDamagedError` when the marks are not there, cannot be read, or lead to something else than stood before
     its segments.
     """
-    first = _first(places)
     if not is_fork(root, name, places):
         return None
+    base, first = base_of_marks(root, name), _first(places)
+    if first not in (None, base["entries"]):
+        where = root.part("sessions", name, SESSION)
+        raise StoreDamagedError("its marks do not lead to what the forked session began with", where=where)
+    return base
+
+
+def base_of_marks(root: Root, name: str) -> dict[str, Any]:
+    """The ``base`` of the forked session of that name, as its marks have it; raises where they cannot be read."""
     marked = sorted(_marks(root, name), key=lambda found: found[0])
     parts = [{"session": source, "epoch": mark["epoch"], "count": mark["count"]} for _, source, mark in marked]
-    where = root.part("sessions", name, SESSION)
     if not parts:
+        where = root.part("sessions", name, SESSION)
         raise StoreDamagedError("no mark says what the forked session began with", where=where)
     base = {**parts[-1], "before": parts[:-1]}
     log = Log("", fresh_session(""), [], shared_places(root, base))
     entries = sum(len(document["entries"]) for document, _ in documents(log))
-    if first not in (None, entries):
-        raise StoreDamagedError("its marks do not lead to what the forked session began with", where=where)
     return base | {"segments": len(log.shared), "entries": entries}
 
 

@@ -19,8 +19,10 @@ from stores.file.doctor.check_orphan import problems_of_orphan
 from stores.file.doctor.check_results import problems_of_results
 from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
+from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.lost_refs import read_fields
 from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.doctor.vanished import vanished
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
 from stores.file.readers import sources_first
@@ -202,6 +204,9 @@ def _units(root: Root) -> Iterator[Unit]:
         yield unit
     with root.open_folder("sessions") as sessions:
         session_names = sessions.names() if sessions else []
+    for session_id in vanished(root, session_names):
+        name = name_of(session_id)
+        yield Unit(root.part("sessions", name), _vanished(root, session_id), _lock(root, SESSIONS, name))
     for name in sources_first(root, session_names):
         yield Unit(root.part("sessions", name), _session(root, name), _lock(root, SESSIONS, name))
     with root.open_folder(RESULTS) as results:
@@ -225,6 +230,10 @@ def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> C
 
 def _session(root: Root, name: str) -> Callable[[], list[Problem]]:
     return lambda: problems_of_session(root, name)
+
+
+def _vanished(root: Root, session_id: str) -> Callable[[], list[Problem]]:
+    return lambda: problems_of_vanished(root, session_id)
 
 
 def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:

@@ -10,6 +10,7 @@ from typing import Any
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
 from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.vanished import is_vanished
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark
 from stores.file.root import Root
@@ -23,7 +24,7 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
         for fork in found.records() if found else ():
             where = folder.where(f"{FORKS}/{fork}.json")
             try:
-                if found and read_here(folder, found, fork) is None:
+                if found and read_here(folder, found, fork) is None and not is_vanished(root, fork):
                     remove = partial(_unmark, root, name, f"{fork}.json")
                     problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
             except StoreError as error:
@@ -81,7 +82,12 @@ def read_parts(root: Root, folder: Folder, name: str) -> list[Part]:
 
     Raises where a mark cannot be read, or nobody may look.
     """
-    parts = [part for part in marks(folder).values() if part]
+    return [*(part for part in marks(folder).values() if part), *parts_of_forks(root, name)]
+
+
+def parts_of_forks(root: Root, name: str) -> list[Part]:
+    """What forks read of the session in the folder of that name, as they say themselves; raises as `read_parts`."""
+    parts: list[Part] = []
     with root.open_folder("sessions") as sessions:
         forks = sessions.names() if sessions else []
     for fork in forks:

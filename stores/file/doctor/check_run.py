@@ -20,6 +20,7 @@ from stores.file.markers import marker_folder, write_marker
 from stores.file.names import DROPPED, FORKS, chunk_name, chunk_number, is_key, may_be_of, name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
+from stores.file.segments import session_folder
 from stores.file.session_forking import bare_fork
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER
@@ -239,6 +240,9 @@ def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> 
     if fresh and fresh.status != Status.COMPLETED and is_finished(root, ref):
         return [unfinished(root, ref, ref_file)]
     file = f"{name_of(ref.run_id)}.json"
+    with root.open_folder(*session_folder(ref.session_id)) as session:
+        if session is None:  # which is told of the session, with all its runs
+            return []
     with root.open_folder(*marker_folder(ref.session_id)) as folder:
         if folder and file in folder.names():
             return []
