@@ -51,6 +51,16 @@ def data_of(contents: dict[str, bytes]) -> set[bytes]:
     return {data for data in contents.values() if b'"kind":"chunk"' in data or b'"kind":"segment"' in data}
 
 
+async def test_d3_what_goes_aside_twice_is_kept_once_and_what_differs_beside_it(path: Path) -> None:
+    await fill(path)
+    file, contents = only(path, "sessions/*/session.json"), [b"one", b"two", b"one", b"two", b"six"]
+    for content in contents:
+        file.write_bytes(content)
+        repair(path)
+        assert check(path) == []
+    assert [entry.read_bytes() for entry in files(path, "quarantine/*")] == [b"one", b"two", b"six"]
+
+
 async def test_a_sound_store_has_no_findings_and_a_check_changes_nothing(path: Path) -> None:
     assert check(path) == repair(path) == []
     assert not exists(path)

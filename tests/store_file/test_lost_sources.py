@@ -80,6 +80,22 @@ async def test_d3_what_is_missing_in_quarantine_goes_there_before_the_data_is_de
     assert key not in entries(path / "data")
 
 
+async def test_d3_another_file_of_the_same_name_in_quarantine_is_neither_replaced_nor_taken_for_it(path: Path) -> None:
+    await finished(path, 20, BIG)
+    await fork(path, "r", "g", 8)
+    damage(path, "r", 4)
+    repair(path)
+    aside = only(path, "quarantine/*/000001.json")
+    kept, key = aside.read_bytes(), aside.parent.name.removeprefix("data__")
+    aside.unlink()  # which is the data's own file by another name
+    aside.write_bytes(b"another")
+    only(path, f"data/{key_of(path, 'g')}/000001.json").write_bytes(b"")
+    repair(path)
+    assert (check(path), key in entries(path / "data")) == ([], False)
+    assert (aside.read_bytes(), aside.with_name("000001.json.1").read_bytes()) == (b"another", kept)
+    assert [entry for entry in entries(aside.parent) if entry.endswith(".1")] == ["000001.json.1", "000004.json.1"]
+
+
 async def test_d3_what_a_fork_reads_stays_for_it_though_its_mark_is_lost(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "r", 20, text=BIG)

@@ -1,9 +1,15 @@
-"""Where the doctor puts what is damaged: moved aside, never deleted, since it may be all there is."""
+"""Where the doctor puts what is damaged: moved aside, never deleted, since it may be all there is.
+
+A name that is taken there is given a number, and nothing is put over it; a file that stands there already, byte for
+byte, is not kept twice.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from stores.file.disk import TEMP, Folder, flush, write_error
@@ -47,9 +53,14 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     if not os.path.lexists(source):
         return None
     with root.make_folder("quarantine") as quarantine:
-        name = _free_name(quarantine, parts)
+        name, stands = _name_for(quarantine, _joined(parts), source)
+        stays = keep and not os.path.isdir(source)
         try:
-            if keep and not os.path.isdir(source):
+            if stands:
+                quarantine.sync()
+                if not stays:
+                    os.unlink(source)
+            elif stays:
                 os.link(source, quarantine.where(name), follow_symlinks=False)
             else:
                 os.rename(source, quarantine.where(name))
@@ -69,7 +80,7 @@ def copy_aside(root: Root, *parts: str) -> str | None:
     with root.open_folder(*parts) as source, root.make_folder("quarantine") as quarantine:
         if source is None:
             return None
-        name = _free_name(quarantine, parts)
+        name, _ = _name_for(quarantine, _joined(parts), source.path)
         try:
             with Folder.make(quarantine.where(name + TEMP)) as begun:
                 _link_files(source, begun)
@@ -81,7 +92,7 @@ def copy_aside(root: Root, *parts: str) -> str | None:
 
 
 def complete_aside(root: Root, *parts: str) -> str | None:
-    """Where a folder stands in ``quarantine`` already, durably; files that are missing there get a second name there.
+    """Where a folder stands in ``quarantine`` already, durably; files whose content it lacks get a second name there.
 
     None when no folder of that name does.
     """
@@ -100,16 +111,34 @@ def complete_aside(root: Root, *parts: str) -> str | None:
 
 
 def _link_files(source: Folder, into: Folder) -> None:
-    """Give the files of ``source`` that ``into`` lacks a second name there."""
+    """Give the files of ``source`` whose content ``into`` lacks a second name there."""
     for entry in source.names():
-        if os.path.isfile(source.where(entry)) and not os.path.lexists(into.where(entry)):
-            os.link(source.where(entry), into.where(entry), follow_symlinks=False)
+        name, stands = _name_for(into, entry, source.where(entry))
+        if os.path.isfile(source.where(entry)) and not stands:
+            os.link(source.where(entry), into.where(name), follow_symlinks=False)
     into.sync()
 
 
-def _free_name(quarantine: Folder, parts: tuple[str, ...]) -> str:
-    plain, taken = _joined(parts), set(quarantine.names())
-    return next(name for name in (plain, *(f"{plain}.{n}" for n in range(1, len(taken) + 2))) if name not in taken)
+def _name_for(into: Folder, plain: str, source: str) -> tuple[str, bool]:
+    """The name that what is at ``source`` takes in there, and whether it stands under it already."""
+    name, n = plain, 0
+    while os.path.lexists(into.where(name)):
+        if _is_same(source, into.where(name)):
+            return name, True
+        n += 1
+        name = f"{plain}.{n}"
+    return name, False
+
+
+def _is_same(one: str, other: str) -> bool:
+    """True for two files with one content. What is no file, or cannot be read, is never the same."""
+    if not all(stat.S_ISREG(os.lstat(path).st_mode) for path in (one, other)):
+        return False
+    if os.path.samefile(one, other):
+        return True
+    with suppress(OSError), open(one, "rb") as a, open(other, "rb") as b:
+        return os.path.getsize(one) == os.path.getsize(other) and a.read() == b.read()
+    return False
 
 
 def _joined(parts: tuple[str, ...]) -> str:
