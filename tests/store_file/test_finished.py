@@ -10,7 +10,7 @@ import pytest
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.findings import Finding
-from tests.store_file.kit import chunk, entries, everything, only, say
+from tests.store_file.kit import chunk, entries, everything, files, only, say
 from tests.store_file.test_forks import BIG, fork, key_of
 from tests.store_file.test_salvage import finished
 
@@ -25,13 +25,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".lovia"
 
 
-def when_opened(monkeypatch: pytest.MonkeyPatch, number: int, change: Callable[[], object]) -> None:
-    """Have ``change`` done by another, just after a session.json was opened for the ``number``-th time."""
+def when_opened(
+    monkeypatch: pytest.MonkeyPatch, number: int, change: Callable[[], object], opened: str = "session.json"
+) -> None:
+    """Have ``change`` done by another, just after a session.json was ``opened`` for the ``number``-th time."""
     real, seen = os.open, list[str]()
 
     def open_seen(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         fd = real(name, flags, mode, dir_fd=dir_fd)
-        if name == "session.json":
+        if name == opened:
             seen.append(name)
             if len(seen) == number:
                 change()
@@ -71,7 +73,10 @@ async def test_r4_a_run_without_ref_is_not_said_to_replay_when_its_segment_goes(
     assert (check(path), entries(path / "quarantine")) == ([], [f"runs__{ref.name}"])
 
 
-async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [3, 4, 5, 6])
+async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     store = await finished(path, 4)
     await store.session.append("s", [say("more")], run_id="r1")
     file, last = only(path, "sessions/*/session.json"), only(path, "sessions/*/000002.*")
@@ -87,12 +92,41 @@ async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(path: Path, monke
         new.rename(file)
         last.unlink()
 
-    when_opened(monkeypatch, 3, rewind)
+    when_opened(monkeypatch, number, rewind)
     (done,) = repair(path)
     assert "; its session holds run 'r' as finished: its result was kept from there" in done.what
     run = await FileStore(path).checkpointer.load("r")
     assert (check(path), run and run.entries) == ([], [say("go"), say("yes", 1)])
     assert [name.partition("__")[0] for name in entries(path / "quarantine")] == ["data", "runs"]
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+async def test_r4_a_segment_that_another_doctor_moves_up_is_found_in_its_new_place(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Its run has lost ref and data, and the session is looked into ``number`` times before it is changed."""
+    store = FileStore(path)
+    await store.session.append("s", [say("go")], run_id="r0")
+    await finished(path, 4)
+    folder = only(path, "sessions/*/session.json").parent
+    old = {entry.name: entry.read_bytes() for entry in files(folder, "*")}
+    only(folder, "000001.*").unlink()
+    repair(path)
+    new = {entry.name: entry.read_bytes() for entry in files(folder, "*")}
+
+    def put(after: dict[str, bytes], before: dict[str, bytes]) -> None:
+        for name, data in sorted(after.items()):
+            (folder / name).write_bytes(data)
+        for name in before.keys() - after.keys():
+            (folder / name).unlink()
+
+    put(old, new)
+    only(path, "runs/r.*").write_bytes(b"")
+    shutil.rmtree(chunk(path, 1).parent)
+    when_opened(monkeypatch, number, lambda: put(new, old), str(folder))
+    assert [finding.what for finding in repair(path) if finding.is_lost] == []
+    run = await store.checkpointer.load("r")
+    assert (check(path), run and run.head.status) == ([], "completed")
 
 
 @pytest.mark.parametrize("is_read", [True, False])

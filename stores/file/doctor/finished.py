@@ -16,7 +16,7 @@ from stores import codec
 from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.doctor.quarantine import Problem, copy_aside, set_aside
-from stores.file.doctor.restoring import readable, ref_of
+from stores.file.doctor.restoring import ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
@@ -24,7 +24,7 @@ from stores.file.reading import steady
 from stores.file.refs import Ref
 from stores.file.results import RESULTS, read_output
 from stores.file.root import Root
-from stores.file.segments import places_of, read_log, read_segment, segment_of
+from stores.file.segments import Place, places_of, read_log, read_segment, segment_of
 from stores.file.tail import Tail
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Save, Segment
@@ -88,14 +88,20 @@ def set_finished_aside(
 
 def _as_appended(root: Root, session_id: str, segment: Segment) -> Segment:
     """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
-    place, entries = read_log(root, session_id).find(segment.run_id), list(segment.entries)
+    checksum, entries = steady(partial(_checksum, root, session_id, segment.run_id)), list(segment.entries)
     with suppress(StoreError), root.open_folder(RESULTS, name_of(segment.run_id)) as folder:
         for index, reference, result in results_of(segment.run_id, segment.entries):
             if result.trimmed and folder:
                 entries[index] = replace(result, output=read_output(folder, reference) or "", trimmed=None)
-        if place and entries_checksum(entries) == read_segment(place, None)["checksum"]:
+        if entries_checksum(entries) == checksum:
             return replace(segment, entries=entries)
     return segment
+
+
+def _checksum(root: Root, session_id: str, run_id: str) -> str | None:
+    """That of the entries that were first appended."""
+    place = read_log(root, session_id).find(run_id)
+    return str(read_segment(place, None)["checksum"]) if place else None
 
 
 def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
@@ -103,13 +109,19 @@ def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
 
     Not exactly, where another run of the session ended meanwhile; a resume would have gone on behind that too (Z1).
     """
+    place_before = partial(_place_before, root, session_id, run_id)
+    try:
+        return steady(lambda: str(read_segment(place, None)["run"]) if (place := place_before()) else None)
+    except StoreError:
+        place = steady(place_before)
+        ref = ref_of(root, place.digest) if place else None
+        return ref.run_id if ref else None
+
+
+def _place_before(root: Root, session_id: str, run_id: str) -> Place | None:
     log = read_log(root, session_id)
     places, own = [*log.shared, *log.places], log.find(run_id)
-    before = places[places.index(own) - 1] if own in places[1:] else None
-    if before is None:
-        return None
-    ref = None if (document := readable(before)) else ref_of(root, before.digest)
-    return str(document["run"]) if document else ref.run_id if ref else None
+    return places[places.index(own) - 1] if own in places[1:] else None
 
 
 def held_run(root: Root, run_digest: str) -> Ref | None:
@@ -119,15 +131,33 @@ def held_run(root: Root, run_digest: str) -> Ref | None:
     """
     with root.open_folder("sessions") as sessions:
         names = sorted(sessions.names()) if sessions else []
-    found: dict[str, Ref] = {}
-    for place in (place for name in names for place in places_of(root, name) if place.digest == run_digest):
+    found = []
+    for name in names:
         with suppress(StoreDamagedError):
+            ref = steady(partial(_held_in, root, name, run_digest))
+            found += [ref] if ref else []
+    return found[0] if len(found) == 1 else None
+
+
+def _held_in(root: Root, name: str, run_digest: str) -> Ref | None:
+    """The ref, if the session in the folder of that name holds the run as finished.
+
+    Raises `StoreDamagedError` where it does not, and a segment of the run was listed that cannot be read.
+    """
+    damage: StoreDamagedError | None = None
+    for place in (place for place in places_of(root, name) if place.digest == run_digest):
+        try:
             document = read_segment(place, None)
-            ref = Ref.new(document["run"], new_key(document["run"]))
-            ref.fields["session"] = document.get("id")
-            if ref.session_id and is_finished(root, ref):
-                found[ref.session_id] = ref
-    return next(iter(found.values())) if len(found) == 1 else None
+        except StoreDamagedError as error:
+            damage = error
+            continue
+        ref = Ref.new(document["run"], new_key(document["run"]))
+        ref.fields["session"] = document.get("id")
+        if ref.session_id and is_finished(root, ref):
+            return ref
+    if damage:
+        raise damage
+    return None
 
 
 def save_from_segment(root: Root, lost: Ref) -> Save:
