@@ -1,13 +1,17 @@
 """The doctor makes a lost segment again from its run's checkpoint, in its place (S5, R7)."""
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import everything, only, read, say, write_run
+from stores.records import Save
+from tests.store_file.kit import everything, files, first, only, read, say, write_run
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +77,55 @@ async def test_r7_several_lost_segments_are_each_made_again(path: Path) -> None:
     repair(path)
     assert check(path) == []
     assert await store.session.load("talk") == before
+
+
+async def test_r7_to_make_many_lost_segments_again_costs_each_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, opened = os.open, list[str]()
+
+    def open_counted(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(name)
+        return real(name, flags, mode, dir_fd=dir_fd)
+
+    async def cost(number: int) -> int:
+        path = tmp_path / str(number)
+        store = await talk(path, *(f"r{n}" for n in range(number)))
+        before = await store.session.load("talk")
+        for file in files(path, "sessions/*/0*"):
+            empty(file)
+        assert len(check(path)) == number
+        opened.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", open_counted)
+            repair(path)
+        assert (check(path), await store.session.load("talk")) == ([], before)
+        return len(opened)
+
+    few, some, many = await cost(4), await cost(8), await cost(16)
+    assert many - some == 2 * (some - few)
+
+
+@pytest.mark.parametrize("is_whole_folder", [False, True])
+async def test_m1_what_is_made_again_is_not_trimmed_and_says_so(path: Path, is_whole_folder: bool) -> None:
+    store = FileStore(path)
+    call = ToolCallEntry(id="c", name="look", step=1)
+    result = ToolResultEntry(call_id="c", output="x" * 900, step=1)
+    end = {"status": "completed"}
+    async with store.checkpointer.lease("r1") as lease:
+        await lease.save(first("our talk"))
+        await lease.save(Save(number=2, step=1, at=2.0, event="result", entries=[call, result], head=end))
+    await store.session.append("our talk", [say("go"), call, result], run_id="r1")
+    await store.session.append("our talk", [say("more")], run_id="r2")
+    assert await store.session.trim_tool_results("our talk") == 1
+    file = only(path, "sessions/*/000001.*")
+    shutil.rmtree(file.parent) if is_whole_folder else file.unlink()
+    (done,) = repair(path)
+    assert done.what.endswith(
+        "; its tool outputs are whole: where it was trimmed, trim it again with: lovia trim 'our talk'"
+    )
+    await store.session.append("our talk", [say("last")], run_id="r3")
+    assert (check(path), await store.session.trim_tool_results("our talk")) == ([], 1)
 
 
 @pytest.mark.parametrize("damage", [cut, Path.unlink])

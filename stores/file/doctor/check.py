@@ -121,7 +121,8 @@ class Unit:
                 new = [problem for problem in problems if problem.mend and (problem.file, problem.what) not in tried]
                 if not new:
                     break
-                tried[new[0].file, new[0].what] = _mended(new[0])
+                for problem in [one for one in new if one.is_batch] if new[0].is_batch else new[:1]:
+                    tried[problem.file, problem.what] = _mended(problem)
                 problems = self._careful()
             left = {(problem.file, problem.what): problem for problem in problems}
             done = [finding for key, finding in tried.items() if key not in left or not finding.repairable]

@@ -15,7 +15,7 @@ from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
 from stores.file.doctor.quarantine import Problem, moved, set_aside
-from stores.file.doctor.restoring import leave_markers, readable, restorable, restore
+from stores.file.doctor.restoring import Lost, leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
 from stores.file.readers import files_of
@@ -98,7 +98,7 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
         if error.where and "/" in error.where and not error.where.startswith(folder):
             what = f"{error.message}, which forked session {session_id!r} begins with"
             return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
-        return [_damaged(root, session_id, places, error)]
+        return _damaged(root, session_id, places, error)
     undone = _undone(root, session_id, log, places)
     for place in places:
         if place.epoch > log.fields["epoch"]:
@@ -121,16 +121,20 @@ def _undone(root: Root, session_id: str, log: Log, places: list[Place]) -> list[
     return []
 
 
-def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> Problem:
-    """A segment that cannot be read: its run's checkpoint makes it again, or else the session goes on without it."""
-    if lost := restorable(root, session_id, places):
-        outlook = f"it can be made again from the checkpoint of run {lost.run.run_id!r}"
-        file = f"{lost.place.folder}/{lost.place.file}"
-        return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook)
+def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
+    """Segments that cannot be read: checkpoints make them again, or else the session goes on without the first."""
+    if found := restorable(root, session_id, places):
+        return [_restorable(root, lost) for lost in found]
     where = error.where or SESSION
     file = where if "/" in where else root.part("sessions", name_of(session_id), where)
     outlook = "no checkpoint holds the same; the session can be kept without it"
-    return Problem(file, error.message, partial(_without_damaged, root, session_id, places), outlook=outlook)
+    return [Problem(file, error.message, partial(_without_damaged, root, session_id, places), outlook=outlook)]
+
+
+def _restorable(root: Root, lost: Lost) -> Problem:
+    outlook = f"it can be made again from the checkpoint of run {lost.run.run_id!r}"
+    file = f"{lost.place.folder}/{lost.place.file}"
+    return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook, is_batch=True)
 
 
 def _aside(root: Root, place: Place) -> str | None:

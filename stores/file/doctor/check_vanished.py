@@ -20,6 +20,7 @@ from stores.file.disk import TEMP, Folder, remove_folder, write_error
 from stores.file.doctor.beginnings import base_of_marks, is_marked
 from stores.file.doctor.check_marks import parts_of_forks
 from stores.file.doctor.quarantine import Problem
+from stores.file.doctor.restoring import untrimmed
 from stores.file.doctor.vanished import refs_of
 from stores.file.markers import write_marker
 from stores.file.names import name_of
@@ -134,7 +135,7 @@ def _source(left: _Left) -> str:
     made = f"made again from {' and '.join(found)}" if found else "made again, and there is nothing for it to hold"
     lost = f"; what no checkpoint holds is gone: {_words(left.gone)}" if left.gone else ""
     going = f"; unfinished in it: {_words([ref.run_id for ref in left.unfinished])}"
-    return made + lost + (going if left.unfinished else "")
+    return made + lost + (going if left.unfinished else "") + untrimmed(left.session_id, left.completed)
 
 
 def _words(run_ids: Sequence[str]) -> str:

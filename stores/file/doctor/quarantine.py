@@ -22,7 +22,8 @@ class Problem:
     """A finding and how to mend it; ``mend`` is None where nothing can, or need, be done.
 
     ``outlook`` is what mending can do; ``mend`` itself says what it has done, where that is worth a word.
-    ``is_lost``: nothing of the record can be kept.
+    ``is_lost``: nothing of the record can be kept. ``is_batch``: those of one look are mended in their order, without
+    another look in between.
     """
 
     file: str
@@ -31,6 +32,7 @@ class Problem:
     is_leftover: bool = False
     outlook: str = ""
     is_lost: bool = False
+    is_batch: bool = False
 
     def finding(self, done: str | None = None) -> Finding:
         """What the doctor reports, before it has ``done`` something or after."""

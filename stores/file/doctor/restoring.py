@@ -6,11 +6,13 @@ around the segment says where its entries belong, and proves that the checkpoint
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from stores import codec
 from stores.closing import segment_meta
+from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.markers import marker_folder, write_marker
@@ -30,6 +32,7 @@ from stores.file.segments import (
     session_folder,
 )
 from stores.file.snapshots import read_snapshot
+from stores.ids import as_words
 from stores.records import RunSnapshot, Status
 from stores.surgery import entries_checksum
 
@@ -45,36 +48,70 @@ class Lost:
     first: int
 
 
-def restorable(root: Root, session_id: str, places: list[Place]) -> Lost | None:
-    """The first lost segment that a checkpoint can make whole again."""
+def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
+    """The lost segments that a checkpoint can make whole again, in an order in which each fits what is there then."""
     with root.open_folder(*session_folder(session_id)) as folder:
         fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
     newest = newest_places(places, fields)
-    around = {n: readable(place) for n, place in newest.items()}
-    for n in range(1, max(fields["count"], *newest, 0) + 1):
-        place = newest.get(n) or _named(root, fields, n, around.get(n + 1))
-        run = None if around.get(n) or place is None else run_of(root, place.digest, session_id)
-        if place and run and (first := _first(fields, n, around, len(run.entries))) is not None:
-            after = newest[n - 1].file if n - 1 in newest else None
-            return Lost(place, _reason(place), run, after, first)
-    return None
+    spans = {n: _span(document) for n, place in newest.items() if (document := readable(place))}
+    numbers = range(1, max(fields["count"], *newest, 0) + 1)
+    runs, found, seen = _Runs(root, session_id), list[Lost](), -1
+    while len(found) > seen:  # one made again tells where its neighbours belong
+        seen = len(found)
+        for n in (*numbers, *reversed(numbers)):
+            place = None if n in spans else newest.get(n) or _named(root, fields, n, spans.get(n + 1))
+            run = runs.completed(place.digest) if place else None
+            if place and run and (first := _first(fields, n, spans, len(run.entries))) is not None:
+                after = newest[n - 1].file if n - 1 in newest else None
+                found.append(Lost(place, _reason(place), run, after, first))
+                newest[n], spans[n] = place, _Span(first, first + len(run.entries), after)
+    return found
 
 
-def _first(fields: dict[str, Any], n: int, around: dict[int, dict[str, Any] | None], size: int) -> int | None:
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where the entries of a segment begin and end in the session, and the file before it."""
+
+    first: int
+    end: int
+    after: str | None
+
+
+def _span(document: dict[str, Any]) -> _Span:
+    return _Span(document["first"], document["first"] + len(document["entries"]), document["after"])
+
+
+class _Runs:
+    """The completed runs of a session by the hashes of their ids, each looked for once."""
+
+    def __init__(self, root: Root, session_id: str) -> None:
+        self._root = root
+        self._session_id = session_id
+        self._names = _names_of_runs(root)
+        self._found: dict[str, RunSnapshot | None] = {}
+
+    def completed(self, run_digest: str) -> RunSnapshot | None:
+        if run_digest not in self._found:
+            ref = _ref_named(self._root, self._names.get(run_digest))
+            self._found[run_digest] = _completed(self._root, ref, self._session_id)
+        return self._found[run_digest]
+
+
+def _first(fields: dict[str, Any], n: int, spans: dict[int, _Span], size: int) -> int | None:
     """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours."""
-    before, behind = around.get(n - 1), around.get(n + 1)
-    begin = before["first"] + len(before["entries"]) if before else None
+    before, behind = spans.get(n - 1), spans.get(n + 1)
+    begin = before.end if before else None
     if n == 1:
         begin = beginning(fields["base"])["entries"]
-    end = behind["first"] if behind else fields["entries"] if n == fields["count"] else None
+    end = behind.first if behind else fields["entries"] if n == fields["count"] else None
     if begin is None:
         return None if end is None else int(end) - size
     return int(begin) if end in (None, begin + size) else None
 
 
-def _named(root: Root, fields: dict[str, Any], n: int, behind: dict[str, Any] | None) -> Place | None:
+def _named(root: Root, fields: dict[str, Any], n: int, behind: _Span | None) -> Place | None:
     """The place of a segment whose file is gone: the one behind it, or session.json, knows its name."""
-    name = behind["after"] if behind else fields["last"] if n == fields["count"] else None
+    name = behind.after if behind else fields["last"] if n == fields["count"] else None
     found = parse_segment_name(name) if name else None
     return Place(*found, root.part(*session_folder(fields["id"]))) if found else None
 
@@ -97,7 +134,10 @@ def _reason(place: Place) -> str:
 
 def run_of(root: Root, run_digest: str, session_id: str) -> RunSnapshot | None:
     """The completed run of that session whose id has that hash, if its checkpoint is whole."""
-    ref = ref_of(root, run_digest)
+    return _completed(root, ref_of(root, run_digest), session_id)
+
+
+def _completed(root: Root, ref: Ref | None, session_id: str) -> RunSnapshot | None:
     try:
         run = read_snapshot(root, ref.run_id) if ref and ref.session_id == session_id else None
     except StoreError:
@@ -107,10 +147,19 @@ def run_of(root: Root, run_digest: str, session_id: str) -> RunSnapshot | None:
 
 def ref_of(root: Root, run_digest: str) -> Ref | None:
     """The ref of the run whose id has that hash."""
+    return _ref_named(root, _names_of_runs(root).get(run_digest))
+
+
+def _names_of_runs(root: Root) -> dict[str, str]:
+    """The names of all refs, by the hashes of their run ids."""
     with root.open_folder("runs") as runs:
-        names = [name for name in runs.records() if name.endswith(f".{run_digest}")] if runs else []
+        return {name.rpartition(".")[2]: name for name in runs.records()} if runs else {}
+
+
+def _ref_named(root: Root, name: str | None) -> Ref | None:
+    with root.open_folder("runs") as runs:
         try:
-            return read_ref(runs, names[0]) if names else None
+            return read_ref(runs, name) if name else None
         except StoreError:
             return None
 
@@ -138,7 +187,14 @@ def restore(root: Root, lost: Lost) -> str:
         folder.write(name, data, by=temps)
         if fields and is_last:
             folder.write(SESSION, codec.encode(fields | {"last_sum": lines.sum}), by=temps)
-    return f"made again from the checkpoint of run {lost.run.run_id!r}{moved(aside)}"
+    return f"made again from the checkpoint of run {lost.run.run_id!r}{moved(aside)}{untrimmed(session_id, [lost.run])}"
+
+
+def untrimmed(session_id: str, runs: Iterable[RunSnapshot]) -> str:
+    """What to say of segments made of checkpoints, which know of no trim (M1), as the end of a sentence."""
+    if not any(isinstance(entry, ToolResultEntry) for run in runs for entry in run.entries):
+        return ""
+    return f"; its tool outputs are whole: where it was trimmed, trim it again with: lovia trim {as_words(session_id)}"
 
 
 def leave_markers(root: Root, session_id: str, present: set[str]) -> str:
@@ -146,12 +202,10 @@ def leave_markers(root: Root, session_id: str, present: set[str]) -> str:
 
     ``present`` are the hashes of the run ids that have one.
     """
-    with root.open_folder("runs") as runs:
-        digests = [name.rpartition(".")[2] for name in runs.records()] if runs else []
     marked = []
-    for run_digest in digests:
-        ref = None if run_digest in present else ref_of(root, run_digest)
-        if ref and run_of(root, run_digest, session_id):
+    for run_digest, name in _names_of_runs(root).items():
+        ref = None if run_digest in present else _ref_named(root, name)
+        if ref and _completed(root, ref, session_id):
             write_marker(root, ref)
             marked.append(repr(ref.run_id))
     return f"; the next run of the session appends run {', '.join(marked)} again" if marked else ""
