@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from stores import codec
@@ -21,7 +22,7 @@ from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.lost_refs import read_fields
-from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.doctor.quarantine import Problem, set_aside, stranger
 from stores.file.doctor.vanished import vanished
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import name_of
@@ -173,7 +174,7 @@ def _problems_of_root(root: Root) -> list[Problem]:
         return [Problem(error.where, error.message, lambda: _new_store_file(root))]
     names = os.listdir(root.path) if os.path.isdir(root.path) else []
     strange = [name for name in names if name not in PARTS and not name.endswith(TEMP)]
-    return [Problem(root.part(name), "not a file of this store; it is left alone") for name in strange]
+    return [stranger(root.part(name)) for name in strange]
 
 
 def _new_store_file(root: Root) -> None:
@@ -185,7 +186,18 @@ def _new_store_file(root: Root) -> None:
 
 
 def _units(root: Root) -> Iterator[Unit]:
-    """Every record of the store: runs, data that no run names, sessions."""
+    """Every record of the store: runs, data that no run names, sessions, archived outputs."""
+    yield from _units_of_runs(root)
+    yield from _units_of_sessions(root)
+    with root.open_folder(RESULTS) as results:
+        archived = sorted(results.names()) if results else []
+    for name in archived:
+        look, lock = partial(problems_of_results, root, name), partial(_lock, root, ("locks", RESULTS), name)
+        yield Unit(root.part(RESULTS, name), look, lock)
+
+
+def _units_of_runs(root: Root) -> list[Unit]:
+    """What a fork shares is mended at its source, so sources come first."""
     folders = survey(root)
     with root.open_folder("runs") as runs:
         names = sorted(runs.names()) if runs else []
@@ -195,62 +207,39 @@ def _units(root: Root) -> Iterator[Unit]:
         name = file.removesuffix(".json")
         keys, run_id = _keys_of(root, name, folders)
         named |= keys
-        unit = Unit(root.part("runs", file), _run(root, name, folders), _run_lock(root, run_id))
+        unit = Unit(root.part("runs", file), partial(problems_of_run, root, name, folders), _run_lock(root, run_id))
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key, folder in folders.items():
         if key not in named:
-            unit = Unit(root.part("data", key), _orphan(root, folder, folders), _run_lock(root, folder.run_id or key))
+            look = partial(_orphan, root, folder, folders)
+            unit = Unit(root.part("data", key), look, _run_lock(root, folder.run_id or key))
             units.append((sources(folders, key), unit))
-    for _, unit in sorted(units, key=lambda found: found[0]):  # what a fork shares is mended at its source
-        yield unit
+    return [unit for _, unit in sorted(units, key=lambda found: found[0])]
+
+
+def _units_of_sessions(root: Root) -> Iterator[Unit]:
+    """Those whose folder is gone first: forks among them keep what is marked in others."""
     with root.open_folder("sessions") as sessions:
-        session_names = sessions.names() if sessions else []
-    for session_id in vanished(root, session_names):
-        name = name_of(session_id)
-        yield Unit(root.part("sessions", name), _vanished(root, session_id), _lock(root, SESSIONS, name))
-    for name in sources_first(root, session_names):
-        yield Unit(root.part("sessions", name), _session(root, name), _lock(root, SESSIONS, name))
-    with root.open_folder(RESULTS) as results:
-        archived = sorted(results.names()) if results else []
-    for name in archived:
-        yield Unit(root.part(RESULTS, name), _results(root, name), _lock(root, ("locks", RESULTS), name))
+        names = sessions.names() if sessions else []
+    looks = [(name_of(one), partial(problems_of_vanished, root, one)) for one in vanished(root, names)]
+    looks += [(name, partial(problems_of_session, root, name)) for name in sources_first(root, names)]
+    for name, look in looks:
+        yield Unit(root.part("sessions", name), look, partial(_lock, root, SESSIONS, name))
 
 
-def _run(root: Root, name: str, folders: dict[str, DataFolder]) -> Callable[[], list[Problem]]:
-    return lambda: problems_of_run(root, name, folders)
-
-
-def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> Callable[[], list[Problem]]:
-    def look() -> list[Problem]:
-        if not os.path.isdir(root.part("data", folder.key)) or folder.key in _keys_of_run(root, folder.run_id):
-            return []
-        return problems_of_orphan(root, folder, folders)
-
-    return look
-
-
-def _session(root: Root, name: str) -> Callable[[], list[Problem]]:
-    return lambda: problems_of_session(root, name)
-
-
-def _vanished(root: Root, session_id: str) -> Callable[[], list[Problem]]:
-    return lambda: problems_of_vanished(root, session_id)
+def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> list[Problem]:
+    if not os.path.isdir(root.part("data", folder.key)) or folder.key in _keys_of_run(root, folder.run_id):
+        return []
+    return problems_of_orphan(root, folder, folders)
 
 
 def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
-    return lambda: RunLock(root, run_id)
+    return partial(RunLock, root, run_id)
 
 
-def _results(root: Root, name: str) -> Callable[[], list[Problem]]:
-    return lambda: problems_of_results(root, name)
-
-
-def _lock(root: Root, place: tuple[str, ...], name: str) -> Callable[[], Lock]:
-    def lock() -> Lock:
-        with root.make_folder(*place) as folder:
-            return lock_of(folder.path, name)
-
-    return lock
+def _lock(root: Root, place: tuple[str, ...], name: str) -> Lock:
+    with root.make_folder(*place) as folder:
+        return lock_of(folder.path, name)
 
 
 def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set[str], str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
-from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside
 from stores.file.doctor.vanished import is_vanished
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark
@@ -25,8 +25,8 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
             where = folder.where(f"{FORKS}/{fork}.json")
             try:
                 if found and read_here(folder, found, fork) is None and not is_vanished(root, fork):
-                    remove = partial(_unmark, root, name, f"{fork}.json")
-                    problems.append(Problem(where, "the mark of a fork that is gone", remove, is_leftover=True))
+                    parts = ("sessions", name, FORKS, f"{fork}.json")
+                    problems.append(leftover(root, "the mark of a fork that is gone", *parts))
             except StoreError as error:
                 problems.append(Problem(where, f"{error.message}, and what the fork reads here cannot be told"))
     fields: dict[str, Any] = {}
@@ -96,9 +96,3 @@ def parts_of_forks(root: Root, name: str) -> list[Part]:
             fields = {} if data is None else parse_session(data, root.part("sessions", fork, SESSION))
             parts += [part for part in base_parts(fields.get("base")) if name_of(part["session"]) == name]
     return parts
-
-
-def _unmark(root: Root, name: str, file: str) -> None:
-    with root.make_folder("sessions", name, FORKS) as found:
-        found.unlink(file)
-        found.sync()

@@ -6,7 +6,7 @@ from functools import partial
 
 from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP
-from stores.file.doctor.quarantine import Problem, set_aside
+from stores.file.doctor.quarantine import Problem, set_aside, unfinished_write
 from stores.file.results import RESULTS, read_result
 from stores.file.root import Root
 
@@ -20,8 +20,7 @@ def problems_of_results(root: Root, name: str) -> list[Problem]:
                 break
             where = folder.where(entry)
             if entry.endswith(TEMP):
-                what = "an unfinished write of a process that was killed"
-                problems.append(Problem(where, what, partial(_unlink, root, name, entry), is_leftover=True))
+                problems.append(unfinished_write(root, RESULTS, name, entry))
                 continue
             try:
                 read_result(folder, entry)
@@ -30,8 +29,3 @@ def problems_of_results(root: Root, name: str) -> list[Problem]:
             except StoreError as error:
                 problems.append(Problem(where, error.message, partial(set_aside, root, RESULTS, name, entry)))
     return problems
-
-
-def _unlink(root: Root, name: str, entry: str) -> None:
-    with root.make_folder(RESULTS, name) as folder:
-        folder.unlink(entry)

@@ -12,7 +12,7 @@ from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP
 from stores.file.doctor.finished import is_finished, set_finished_aside, unfinished
 from stores.file.doctor.lost_refs import examine, lost_ref_of, read_fields
-from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside, stranger, unfinished_write
 from stores.file.doctor.salvage import Salvage, salvage
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.locks import SESSIONS, lock_of
@@ -45,7 +45,13 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
     if ref.is_deleted:
         return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
     fresh, wrong = examine(root, ref)
-    return [*_problems_of_data(root, ref, fresh, wrong), *_problems_of_end(root, ref, file, None if wrong else fresh)]
+    return [
+        *_problems_of_chunks(root, ref, fresh, wrong),
+        *_problems_of_marks(root, ref),
+        *_problems_of_files(root, ref),
+        *_problems_of_dropped(root, ref),
+        *_problems_of_end(root, ref, file, None if wrong else fresh),
+    ]
 
 
 def _is_hidden(folders: dict[str, DataFolder], mine: list[DataFolder]) -> bool:
@@ -64,35 +70,38 @@ def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:
     return Problem(file, "the run was deleted, and a crash kept its data", mend, is_leftover=True)
 
 
-def _problems_of_data(root: Root, ref: Ref, fresh: Ref, error: StoreError | None) -> list[Problem]:
-    """What is wrong with the files, of which `examine` has said the rest."""
-    problems = []
-    if error is not None:
-        file = error.where or root.part("data", ref.key)
-        if isinstance(error, (StoreUnreadableError, StoreVersionError, UnknownEntryError)):
-            problems.append(Problem(file, error.message))
-        elif "/" in file and not file.startswith(root.part("data", ref.key)):
-            problems.append(_damaged_source(root, ref, file, error.message))
-        else:
-            problems.append(_damaged(root, ref, fresh, file, error.message))
-    problems += _problems_of_marks(root, ref)
-    dropped = ref.fields.get("drop")
+def _problems_of_chunks(root: Root, ref: Ref, fresh: Ref, error: StoreError | None) -> list[Problem]:
+    """What `examine` has found wrong with the saves, its own or shared ones."""
+    if error is None:
+        return []
+    own = root.part("data", ref.key)
+    file = error.where or own
+    if isinstance(error, (StoreUnreadableError, StoreVersionError, UnknownEntryError)):
+        return [Problem(file, error.message)]
+    if "/" in file and not file.startswith(own):
+        return [_damaged_source(root, ref, file, error.message)]
+    return [_damaged(root, ref, fresh, file, error.message)]
+
+
+def _problems_of_files(root: Root, ref: Ref) -> list[Problem]:
+    """What else is in the folder of the data."""
     with root.open_folder("data", ref.key) as folder:
-        for name in folder.names() if folder else ():
-            if name == FORKS:
-                continue
-            if name.endswith(TEMP):
-                what = "an unfinished write of a process that was killed"
-                mend = partial(_remove, root, "data", ref.key, name)
-                problems.append(Problem(root.part("data", ref.key, name), what, mend, is_leftover=True))
-            elif chunk_number(name) is None:
-                problems.append(Problem(root.part("data", ref.key, name), "not a file of this store; it is left alone"))
-    if isinstance(dropped, str) and is_key(dropped) and dropped != ref.key:
-        with root.open_folder("data", dropped) as old:
-            if old is not None and not (DROPPED in old.names() and readers(root, dropped)):
-                what = "the data of a run that was begun anew"
-                problems.append(Problem(old.path, what, partial(release, root, dropped), is_leftover=True))
-    return problems
+        names = folder.names() if folder else []
+    unfinished = [unfinished_write(root, "data", ref.key, name) for name in names if name.endswith(TEMP)]
+    others = [name for name in names if name != FORKS and not name.endswith(TEMP) and chunk_number(name) is None]
+    return [*unfinished, *(stranger(root.part("data", ref.key, name)) for name in others)]
+
+
+def _problems_of_dropped(root: Root, ref: Ref) -> list[Problem]:
+    """The data that a restart was going to remove, unless forks read it."""
+    dropped = ref.fields.get("drop")
+    if not isinstance(dropped, str) or not is_key(dropped) or dropped == ref.key:
+        return []
+    with root.open_folder("data", dropped) as old:
+        if old is None or (DROPPED in old.names() and readers(root, dropped)):
+            return []
+        what = "the data of a run that was begun anew"
+        return [Problem(old.path, what, partial(release, root, dropped), is_leftover=True)]
 
 
 def _problems_of_marks(root: Root, ref: Ref) -> list[Problem]:
@@ -106,14 +115,11 @@ def _problems_of_marks(root: Root, ref: Ref) -> list[Problem]:
         problems.append(Problem(file, what, partial(mark, root, shared, ref)))
     try:
         with root.open_folder("data", ref.key, FORKS) as marks:
-            gone = set(marks.records()) - set(readers(root, ref.key)) if marks else set()
+            gone = sorted(set(marks.records()) - set(readers(root, ref.key))) if marks else []
     except StoreError as error:
         return [*problems, Problem(error.where or root.part("data", ref.key, FORKS), error.message)]
-    for name in sorted(gone):
-        remove = partial(_remove, root, "data", ref.key, FORKS, f"{name}.json")
-        file = root.part("data", ref.key, FORKS, f"{name}.json")
-        problems.append(Problem(file, "the mark of a fork that is gone", remove, is_leftover=True))
-    return problems
+    stale = [leftover(root, "the mark of a fork that is gone", "data", ref.key, FORKS, f"{name}.json") for name in gone]
+    return [*problems, *stale]
 
 
 def _is_unmarked(root: Root, key: str, fork_key: str) -> bool:
@@ -248,8 +254,3 @@ def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> 
             return []
     where = root.part(*marker_folder(ref.session_id), file)
     return [Problem(where, "the session does not know of this unfinished run", partial(write_marker, root, ref))]
-
-
-def _remove(root: Root, *parts: str) -> None:
-    with root.make_folder(*parts[:-1]) as folder:
-        folder.unlink(parts[-1])

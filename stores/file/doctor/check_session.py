@@ -14,7 +14,7 @@ from stores.file.disk import TEMP, Folder
 from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
-from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside, stranger, unfinished_write
 from stores.file.doctor.restoring import Lost, leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
@@ -46,7 +46,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         names, places = folder.names(), sorted(places_in(folder))
         own = (SESSION, "open", FORKS)
         strange = [entry for entry in names if entry not in own and not parse_segment_name(entry)]
-        problems = [Problem(folder.where(entry), "not a file of this store; it is left alone") for entry in strange]
+        problems = [stranger(folder.where(entry)) for entry in strange]
         problems += _problems_of_markers(root, name)
         problems += problems_of_marks(root, folder, name)
         file = folder.where(SESSION)
@@ -193,17 +193,12 @@ def _problems_of_markers(root: Root, name: str) -> list[Problem]:
             if folder is None:
                 break
             if entry.endswith(TEMP):
-                what = "an unfinished write of a process that was killed"
-                problems.append(
-                    Problem(folder.where(entry), what, partial(_unlink, root, name, entry), is_leftover=True)
-                )
+                problems.append(unfinished_write(root, "sessions", name, "open", entry))
                 continue
             try:
                 marker = read_marker(folder, entry.removesuffix(".json"))
                 if marker and read_ref(runs, entry.removesuffix(".json")) is None:
-                    what = "a marker of a run that is gone"
-                    clear = partial(_unlink, root, name, entry)
-                    problems.append(Problem(folder.where(entry), what, clear, is_leftover=True))
+                    problems.append(leftover(root, "a marker of a run that is gone", "sessions", name, "open", entry))
             except (StoreUnreadableError, StoreVersionError) as error:
                 problems.append(Problem(folder.where(entry), error.message))
             except StoreError as error:
@@ -211,8 +206,3 @@ def _problems_of_markers(root: Root, name: str) -> list[Problem]:
                     aside = partial(set_aside, root, "sessions", name, "open", entry)
                     problems.append(Problem(error.where, error.message, aside))
     return problems
-
-
-def _unlink(root: Root, name: str, entry: str) -> None:
-    with root.make_folder("sessions", name, "open") as folder:
-        folder.unlink(entry)

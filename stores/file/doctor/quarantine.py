@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from stores.file.disk import TEMP, Folder, flush, write_error
 from stores.file.root import Root
@@ -39,6 +40,25 @@ class Problem:
         more = done or self.outlook
         what = f"{self.what}; {more}" if more else self.what
         return Finding(self.file, what, self.mend is not None, self.is_leftover, self.is_lost)
+
+
+def leftover(root: Root, what: str, *parts: str) -> Problem:
+    """A file that a crash has left and nobody reads: it is removed."""
+    return Problem(root.part(*parts), what, partial(_remove, root, *parts), is_leftover=True)
+
+
+def unfinished_write(root: Root, *parts: str) -> Problem:
+    return leftover(root, "an unfinished write of a process that was killed", *parts)
+
+
+def stranger(file: str) -> Problem:
+    return Problem(file, "not a file of this store; it is left alone")
+
+
+def _remove(root: Root, *parts: str) -> None:
+    with root.make_folder(*parts[:-1]) as folder:
+        folder.unlink(parts[-1])
+        folder.sync()
 
 
 def moved(aside: str | None) -> str:
