@@ -165,10 +165,11 @@ def entry_rows(data: bytes) -> list[dict[str, JSON]]:
     The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
     was written by others, only all of the records tell.
     """
-    lists, begin = [], data.find(_TAB)
+    view, lists, begin = memoryview(data), [], data.find(_TAB)
     while begin >= 0:
         end = data.find(b"\n", begin)
-        lists.append(data[begin + len(_ENTRIES) : end].removesuffix(b",")[: -len(b"]}")])
+        behind = b"]}," if data.startswith(b",", end - 1) else b"]}"
+        lists.append(view[begin + len(_ENTRIES) : end - len(behind)])
         begin = data.find(_TAB, end)
     try:
         rows: list[dict[str, JSON]] = orjson.loads(b"[%s]" % b",".join(lists))
@@ -231,7 +232,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entries(rows: Iterable[dict[str, JSON]], *, where: str, run_id: str) -> list[Entry]:
-    """The entries of ``rows``, which are used up. An unknown type names run and file (D1)."""
+    """The entries of ``rows``. An unknown type names run and file (D1)."""
     try:
         return entries_from_json(rows)
     except UnknownEntryError as error:

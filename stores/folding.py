@@ -30,7 +30,7 @@ def without_collections() -> Iterator[None]:
 
 
 def fold_records(run_id: str, batches: Iterable[tuple[str, list[dict[str, Any]]]]) -> RunSnapshot | None:
-    """The snapshot after the last record; None when there are none. The records are used up.
+    """The snapshot after the last record; None when there are none.
 
     A batch is where its records stand, as errors name it, and the records, oldest first.
     """
@@ -53,7 +53,7 @@ def fold_records(run_id: str, batches: Iterable[tuple[str, list[dict[str, Any]]]
 
 
 def entries_with(entries: list[Entry], records: Iterable[dict[str, Any]], *, where: str, run_id: str) -> list[Entry]:
-    """``entries``, which are used up like those of the records, and what the records made of them, as recorded."""
+    """``entries``, which are used up, and what the records made of them, as recorded."""
     rows: list[dict[str, JSON]] = []
     for record in records:
         if (keep := record.get("keep")) is not None:

@@ -139,7 +139,7 @@ def check_fields(row: dict[str, Any], tests: dict[str, Test], what: str, where: 
 
 
 def entry_of(row: Any, where: str) -> Entry:
-    """The entry of one JSON object, which is used up."""
+    """The entry of one JSON object."""
     if not isinstance(row, dict):
         raise refuse(f"an entry is no object but {_shown(row)}", where)
     kind = row.get("type")

@@ -245,7 +245,7 @@ def read_segments(root: Root, session_id: str) -> list[Segment]:
 
 
 def segment_of(document: dict[str, Any], where: str) -> Segment:
-    """The segment in a document, whose entries are used up."""
+    """The segment in a document."""
     return Segment(
         run_id=document["run"],
         entries=codec.decode_entries(document["entries"], where=where, run_id=document["run"]),

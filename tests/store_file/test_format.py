@@ -2,13 +2,22 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stores.codec import Lines
-from stores.entries import UnknownEntryError
+from stores.entries import (
+    AssistantTextEntry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+    UnknownEntryError,
+)
 from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
 from stores.file import FileStore
 from stores.records import Save, fold
@@ -281,6 +290,86 @@ async def test_d1_an_unknown_entry_type_names_run_and_file_and_hurts_no_other_ru
     assert caught.value.where == str(file)
     assert (await store.checkpointer.load("long")) is not None
     assert [info.damage for info in await store.checkpointer.runs()] == [None, None]
+
+
+ROWS_AND_ENTRIES = [
+    ({"type": "input", "text": "go"}, InputEntry(text="go")),
+    ({"type": "input", "text": "go", "role": "system", "parts": None}, InputEntry(text="go", role="system")),
+    ({"type": "assistant_text", "text": "a", "step": 2}, AssistantTextEntry(text="a", step=2)),
+    ({"type": "assistant_text", "text": "a", "mood": 1}, AssistantTextEntry(text="a", extra={"mood": 1})),
+    ({"type": "assistant_text", "text": "a"}, AssistantTextEntry(text="a")),
+    ({"type": "reasoning", "text": "r", "provider": {"b": 1}}, ReasoningEntry(text="r", provider={"b": 1})),
+    (
+        {"type": "tool_call", "id": "c", "name": "n", "arguments": "{1", "step": 2, "position": 3},
+        ToolCallEntry(id="c", name="n", arguments="{1", step=2, position=3),
+    ),
+    (
+        {
+            "type": "tool_call",
+            "id": "c",
+            "name": "n",
+            "arguments": "{1",
+            "step": 2,
+            "position": 3,
+            "provider": {"b": 1},
+        },
+        ToolCallEntry(id="c", name="n", arguments="{1", step=2, position=3, provider={"b": 1}),
+    ),
+    ({"type": "tool_call", "id": "c", "name": "n", "extra": 5}, ToolCallEntry(id="c", name="n", extra={"extra": 5})),
+    (
+        {"type": "tool_result", "call_id": "c", "output": "o", "step": 2, "position": 3},
+        ToolResultEntry(call_id="c", output="o", step=2, position=3),
+    ),
+    (
+        {"type": "tool_result", "call_id": "c", "output": "o", "is_error": True, "kind": "cancelled"},
+        ToolResultEntry(call_id="c", output="o", is_error=True, kind="cancelled"),
+    ),
+    (
+        {
+            "type": "tool_result",
+            "call_id": "c",
+            "output": "o",
+            "step": 2,
+            "position": 3,
+            "trimmed": {"chars": 9},
+            "z": 0,
+        },
+        ToolResultEntry(call_id="c", output="o", step=2, position=3, trimmed={"chars": 9}, extra={"z": 0}),
+    ),
+]
+
+
+async def test_d1_an_entry_is_read_with_whatever_fields_it_has(path: Path) -> None:
+    store = await fill(path)
+    file = only(path, f"data/{read(only(path, 'runs/short.*.json'))['key']}/000001.json")
+    records = read(file)["records"]
+    records[0]["entries"] = [row for row, _ in ROWS_AND_ENTRIES]
+    rewrite(file, records=records)
+    snapshot = await store.checkpointer.load("short")
+    assert snapshot is not None
+    assert snapshot.entries[: len(ROWS_AND_ENTRIES)] == [entry for _, entry in ROWS_AND_ENTRIES]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"type": "assistant_text", "step": 1, "mood": 1},
+        {"type": "tool_call", "id": "c", "arguments": "{}", "step": 1, "position": 1, "mood": 1},
+        {"type": "tool_result", "call_id": "c", "step": 1, "position": 1, "kind": "ok"},
+    ],
+    ids=lambda row: row["type"],
+)
+async def test_d1_an_entry_without_what_it_must_have_names_run_and_file(path: Path, row: dict[str, Any]) -> None:
+    store = await fill(path)
+    file = only(path, f"data/{read(only(path, 'runs/short.*.json'))['key']}/000001.json")
+    records = read(file)["records"]
+    records[0]["entries"].append(row)
+    rewrite(file, records=records)
+    lacking = {"assistant_text": "text", "tool_call": "name", "tool_result": "output"}[row["type"]]
+    message = f"run 'short' has an entry that cannot be read: a {row['type']} entry lacks a field: '{lacking}'"
+    with pytest.raises(StoreDamagedError, match=re.escape(message)) as caught:
+        await store.checkpointer.load("short")
+    assert caught.value.where == str(file)
 
 
 async def test_d4_what_has_no_stored_form_is_refused_and_nothing_is_written(path: Path) -> None:
