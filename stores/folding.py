@@ -19,7 +19,7 @@ from stores.records import RunHead, RunSnapshot, SaveInfo, apply_head
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """No garbage is looked for: whoever loads a run makes many objects and no cycles, and it would be a third of it."""
+    """No garbage is looked for: a load or a listing makes many objects and no cycles, and it would be a third of it."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -26,6 +26,7 @@ from stores.file.root import Root
 from stores.file.sessions import session_lock
 from stores.file.snapshots import read_moment, read_snapshot
 from stores.file.survey import look_into, lost_data, lost_ref
+from stores.folding import without_collections
 from stores.ids import check_id
 from stores.protocols import RunLease
 from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
@@ -104,6 +105,7 @@ class FileCheckpointer:
     async def runs(self) -> list[RunInfo]:
         return await self._call(self._list)
 
+    @without_collections()
     def _list(self) -> list[RunInfo]:
         with self._root.open_folder("runs") as runs:
             if runs is None:
