@@ -11,6 +11,7 @@ from stores.errors import LoviaError
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import RunResult
+    from lovia_cli.settings import StoreLocation
 
 Row = dict[str, Any]
 
@@ -44,6 +45,8 @@ class RunAnswer:
     is_run: bool = True
     hide: Callable[[str], str] = str
     """What the text of an error passes before it is shown: the view sets it, to take secrets out."""
+    location: StoreLocation | None = None
+    """The store as it was named, for the commands that a hint advises: the view sets it."""
 
     @property
     def exit_code(self) -> int:
@@ -64,6 +67,10 @@ class RunAnswer:
             shown.hint = "mend what was refused first: the same request would be refused again"
         if not shown.hint and not self.go_on:
             shown.hint = _HINTS.get(self.exit_code, _HINTS[exits.Exit.FAILED])
+        if shown.hint and self.location:
+            from lovia_cli.cli.advice import in_same_store
+
+            shown.hint = in_same_store(shown.hint, self.location)
         return shown
 
     def as_json(self) -> Row:

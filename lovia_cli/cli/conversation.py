@@ -12,13 +12,14 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lovia_cli.cli.advice import store_option
 from lovia_cli.cli.answers import Answer, RunAnswer, Told
 from lovia_cli.cli.driving import drive
 from lovia_cli.cli.execute import Job
 from lovia_cli.cli.ids import session_named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.prompt import Prompt
-from lovia_cli.cli.resuming import session_option, store_option
+from lovia_cli.cli.resuming import session_option
 from lovia_cli.errors import LoviaError, SignalReceived, Stopped, UserError
 from lovia_cli.exits import Exit
 from lovia_cli.render.words import counted

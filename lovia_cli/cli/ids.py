@@ -11,7 +11,7 @@ from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundErr
 from lovia_cli.wiring import Stores
 from stores.ids import as_words, check_id
 from stores.lookup import kept_info, open_infos, session_info
-from stores.records import RunInfo, Segment, Status
+from stores.records import RunInfo, Segment, SessionInfo, Status
 
 Kind = Literal["run", "session"]
 
@@ -101,8 +101,10 @@ async def session_meant(stores: Stores, given: str | None) -> Thing:
 
 
 async def _newest_run(stores: Stores) -> RunInfo:
-    """The run with the newest save. One that is damaged tells no time, and is not it."""
-    runs = [run for run in await stores.runs.runs() if run.updated_at is not None]
+    """The run with the newest save."""
+    runs = await stores.runs.runs()
+    for run in runs:
+        _check_tells_time(f"run {run.run_id!r}", run)
     if not runs:
         raise RunNotFoundError("there is no run yet", where=str(stores.location), hint="start one: lovia run")
     return max(runs, key=_updated)
@@ -110,9 +112,13 @@ async def _newest_run(stores: Stores) -> RunInfo:
 
 async def _newest_session(stores: Stores) -> str:
     """The session with the newest save, be it of a run that is unfinished in it."""
-    times = {session.session_id: session.updated_at or 0.0 for session in await stores.sessions.sessions()}
+    times: dict[str, float] = {}
+    for session in await stores.sessions.sessions():
+        _check_tells_time(f"session {session.session_id!r}", session)
+        times[session.session_id] = _updated(session)
     for run in await stores.runs.runs():
-        if run.session_id is not None and run.damage is None:
+        _check_tells_time(f"run {run.run_id!r}", run)
+        if run.session_id is not None:
             times[run.session_id] = max(_updated(run), times.get(run.session_id, 0.0))
     if not times:
         raise SessionNotFoundError(
@@ -121,8 +127,17 @@ async def _newest_session(stores: Stores) -> str:
     return max(times, key=times.__getitem__)
 
 
-def _updated(run: RunInfo) -> float:
-    return run.updated_at or 0.0
+def _updated(info: RunInfo | SessionInfo) -> float:
+    return info.updated_at or 0.0
+
+
+def _check_tells_time(what: str, info: RunInfo | SessionInfo) -> None:
+    """Raise for one that damage keeps from telling its time: it may be the newest, and no other is what was meant."""
+    if info.damage and info.updated_at is None:
+        error = _damaged(what, info.damage)
+        error.message = f"which is the newest cannot be told: {error.message}"
+        error.hint = "name the one you mean, or repair the store with: lovia doctor --repair"
+        raise error
 
 
 async def kept_history(stores: Stores, run_id: str) -> RunInfo | None:
@@ -193,9 +208,13 @@ async def _readable(stores: Stores, info: RunInfo) -> RunInfo:
 
 def damaged_run(run_id: str, damage: str) -> StoreDamagedError:
     """The error for a run whose line of the listing says ``REASON (PATH)``."""
+    return _damaged(f"run {run_id!r}", damage)
+
+
+def _damaged(what: str, damage: str) -> StoreDamagedError:
     reason, found, path = damage.removesuffix(")").partition(" (/")
     where = f"/{path}" if found else None
-    return StoreDamagedError(f"run {run_id!r} cannot be read: {reason if found else damage}", where=where)
+    return StoreDamagedError(f"{what} cannot be read: {reason if found else damage}", where=where)
 
 
 def _ambiguous(name: str, why: str) -> UserError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from lovia_cli.cli.advice import store_option
 from lovia_cli.cli.ids import is_session
 from lovia_cli.errors import GuardrailTripped, InvalidOutputError, LoviaError
 from lovia_cli.render.terminal import quoted
-from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import Stores
 from stores.ids import as_words
 
@@ -53,11 +53,6 @@ def command_for(verb: str, run_id: str, stores: Stores) -> str:
 def session_option(session_id: str) -> str:
     """``--session ID``, ready for a shell."""
     return f"--session{'=' if session_id.startswith('-') else ' '}{quoted(session_id)}"
-
-
-def store_option(location: StoreLocation) -> list[str]:
-    """``--store`` where the same shell would not find the store by itself."""
-    return ["--store", quoted(location.given)] if location.origin == "flag" else []
 
 
 async def _id_words(run_id: str, stores: Stores) -> str:

@@ -76,6 +76,8 @@ class View:
         """What came of it: the data or the text to stdout, what a person should know to stderr."""
         if (hiding := self._hiding()) is not None:
             answer = hiding.answer(answer)
+        if isinstance(answer, RunAnswer):
+            answer.location = self._settings.store
         if self._data:
             self._data.finish(answer)
         if isinstance(answer, RunAnswer):

@@ -306,6 +306,24 @@ def parrot(status: int) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.parametrize("kind", ["", "sqlite:"])
+def test_the_commands_that_an_error_advises_look_in_the_store_that_was_named(lovia: Lovia, kind: str) -> None:
+    store = f"{kind}my store"
+    lovia.agent([{"text": "hi"}])
+    lovia("run", "agent.yaml", "go", "--run-id", "r1", "--store", store)
+    given = f"--store '{store}'"
+    assert lovia("show", "nope", "--store", store).err.endswith(f"  hint: list them with: lovia history {given}\n")
+    ran = lovia("fork", "r1", "--store", store, "--json")
+    assert ran.json["error"]["hint"] == f"name one: --from-step N; see: lovia history {given} RUN"
+    assert lovia("show", "nope", "--store", store, "-o", "ndjson").lines[-1]["error"]["hint"].endswith(given)
+    assert lovia("init", ".", "--store", store).err.endswith("  hint: choose an empty folder: lovia init DIR\n")
+
+
+def test_a_store_that_the_same_shell_finds_by_itself_is_not_in_an_errors_advice(lovia: Lovia) -> None:
+    ran = lovia("show", "nope", env={"LOVIA_STORE": "mine"})
+    assert ran.err.endswith("  hint: list them with: lovia history\n")
+
+
 @pytest.mark.parametrize("status", [200, 400, 401])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_x11_no_secret_is_in_anything_printed_or_stored(lovia: Lovia, provider: str, status: int) -> None:

@@ -59,14 +59,35 @@ def test_the_newest_session_may_be_one_with_an_unfinished_run_only(lovia: Lovia)
     assert lovia("trim", "--last", "--dry-run", "--json").json["session_id"] == "u2"
 
 
-def test_a_damaged_run_is_not_the_newest(lovia: Lovia) -> None:
-    lovia.agent([{"text": "hi"}])
-    lovia("run", "agent.yaml", "go", "--run-id", "whole")
-    known = set((lovia.folder / ".lovia" / "runs").glob("*.json"))
-    lovia("run", "agent.yaml", "go", "--run-id", "broken")
-    (ref,) = set((lovia.folder / ".lovia" / "runs").glob("*.json")) - known
-    ref.write_bytes(b"")
-    assert lovia("show", "--last", "--json").json["run_id"] == "whole"
+@pytest.mark.parametrize("verb", NAMING)
+def test_d3_where_damage_hides_which_is_the_newest_no_other_is_taken_for_it(lovia: Lovia, verb: str) -> None:
+    some_runs(lovia)
+    store = lovia.folder / ".lovia"
+    (ref,) = (path for path in store.glob("runs/*.json") if path.name.startswith("r2."))
+    ref.write_bytes(ref.read_bytes()[:-9])
+    before = lovia.store_bytes()
+    ran = lovia(*verb.split(), "--last", *NAMING[verb].options, "--json")
+    assert ran.code == 10
+    error = ran.json["error"]
+    reason = "the file does not end as it was written"
+    assert error["message"] == f"which is the newest cannot be told: run 'r2' cannot be read: {reason} ({ref})"
+    assert error["hint"] == "name the one you mean, or repair the store with: lovia doctor --repair"
+    assert lovia.store_bytes() == before
+    lovia("doctor", "--repair")
+    assert lovia(*verb.split(), "--last", *NAMING[verb].options, "--json").code != 10
+
+
+@pytest.mark.parametrize("verb", [verb for verb, row in NAMING.items() if row.of == "session"])
+def test_d3_nor_is_another_session(lovia: Lovia, verb: str) -> None:
+    some_runs(lovia)
+    lovia("run", "agent.yaml", "go", "-s", "u2")
+    (file,) = (lovia.folder / ".lovia").glob("sessions/u2.*/session.json")
+    file.write_bytes(file.read_bytes()[:-9])
+    before = lovia.store_bytes()
+    ran = lovia(*verb.split(), "--last", *NAMING[verb].options)
+    assert (ran.code, ran.out) == (10, "")
+    assert "which is the newest cannot be told: session 'u2' cannot be read: the file does not end" in ran.err
+    assert lovia.store_bytes() == before
 
 
 # --- history --status, --since, -n ------------------------------------------------------------------------------------

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
+from lovia_cli.cli.advice import in_same_store
 from lovia_cli.cli.answers import Answer, Checked
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.exits import Exit
+from lovia_cli.settings import StoreLocation
 from lovia_cli.wiring import check_store
 from stores.findings import Finding
 
@@ -38,11 +40,11 @@ def doctor(
     mended = [finding for finding in handled if not finding.is_lost]
     well = all(finding in handled or finding.is_leftover for finding in found)
     return Checked(
-        summary=_repaired(found, mended, handled) if repair and found else _found(str(store), found),
+        summary=_repaired(found, mended, handled) if repair and found else _found(store, found),
         findings=[
             {
                 "where": finding.file,
-                "message": finding.what,
+                "message": in_same_store(finding.what, store),
                 "repairable": finding.repairable,
                 "leftover": finding.is_leftover,
                 "done": ("moved aside" if finding.is_lost else "repaired") if finding in handled else None,
@@ -57,7 +59,7 @@ def doctor(
 COMMAND = doctor
 
 
-def _found(store: str, found: list[Finding]) -> str:
+def _found(store: StoreLocation, found: list[Finding]) -> str:
     """What a check comes to. It promises no more of a repair than the findings do."""
     mendable = sum(finding.repairable for finding in found)
     if not found:
@@ -65,7 +67,7 @@ def _found(store: str, found: list[Finding]) -> str:
     if not mendable:
         return f"{len(found)} found; a repair would change nothing"
     some = "" if mendable == len(found) else f" {mendable} of them"
-    return f"{len(found)} found; mend{some} with: lovia doctor --repair"
+    return in_same_store(f"{len(found)} found; mend{some} with: lovia doctor --repair", store)
 
 
 def _repaired(found: list[Finding], mended: list[Finding], handled: list[Finding]) -> str:
