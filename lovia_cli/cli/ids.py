@@ -159,6 +159,14 @@ async def session_named(stores: Stores, name: str) -> Thing | None:
     return Thing(session_id=name, segments=segments, unfinished=_unfinished_first(runs))
 
 
+async def vanished_session(stores: Stores, given: str) -> Thing | None:
+    """The session of that name of which nothing is left but runs that name it; None when it is not so."""
+    kind, name = split(given)
+    if kind == "run" or await session_info(stores.sessions, name) is not None:
+        return None
+    return await _lost_session(stores, name)
+
+
 async def _lost_session(stores: Stores, name: str) -> Thing | None:
     """A session of which damage has left nothing but finished runs. Only a listing finds it: asked for last of all."""
     if await kept_history(stores, name):

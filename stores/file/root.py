@@ -30,6 +30,8 @@ class Root:
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = os.path.abspath(path)
         self.worker = Worker()
+        self.unused_sessions: set[str] = set()
+        """Those whose locks were taken here for the first time ever: no run names them that began before."""
         self._create = create
         self._known = False
 

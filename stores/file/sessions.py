@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -57,6 +58,8 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
 
     def take() -> bool:
         with root.make_folder(*SESSIONS):
+            if not os.path.lexists(lock_file(root, session_id)):
+                root.unused_sessions.add(session_id)
             if not lock.try_take():
                 return False
         with root.open_folder(*session_folder(session_id)) as folder:
@@ -76,6 +79,26 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
         await root.worker.call(lock.release)
 
 
+def lock_file(root: Root, session_id: str) -> str:
+    """The file of a session's lock. It stays for good: where there is none, nothing was ever begun in the session."""
+    return root.part(*SESSIONS, f"{name_of(session_id)}.lock")
+
+
+def refuse_vanished(root: Root, session_id: str) -> None:
+    """Raise for a session whose folder is gone though runs name it: it is never taken for a new one (D3).
+
+    To look for them costs a listing, so one that was never used before is not looked for.
+    """
+    folder = root.part(*session_folder(session_id))
+    if os.path.lexists(folder) or session_id in root.unused_sessions:
+        return
+    if os.path.lexists(lock_file(root, session_id)):
+        from stores.file.doctor.vanished import is_vanished
+
+        if is_vanished(root, name_of(session_id)):
+            raise StoreDamagedError(f"all of session {session_id!r} is missing, and runs name it", where=folder)
+
+
 class FileSession:
     """A `Session` in one ``.lovia`` folder, which can be listed, rewound, trimmed and forked. For one machine."""
 
@@ -85,7 +108,11 @@ class FileSession:
 
     async def segments(self, session_id: str) -> list[Segment]:
         check_id(session_id, "session id")
-        return await self._call(steady, lambda: read_segments(self._root, session_id))
+        return await self._call(steady, lambda: self._segments(session_id))
+
+    def _segments(self, session_id: str) -> list[Segment]:
+        refuse_vanished(self._root, session_id)
+        return read_segments(self._root, session_id)
 
     async def load(self, session_id: str) -> list[Entry]:
         return [entry for segment in await self.segments(session_id) for entry in segment.entries]
@@ -107,6 +134,7 @@ class FileSession:
         return run_id
 
     def _append(self, session_id: str, entries: list[Entry], run_id: str, meta: dict[str, JSON]) -> None:
+        refuse_vanished(self._root, session_id)
         log, checksum = read_log(self._root, session_id), entries_checksum(entries)
         if _holds(log, run_id, checksum):
             return

@@ -1,4 +1,7 @@
-"""``lovia doctor`` at places that are no store."""
+"""``lovia doctor`` as commands see it: at places that are no store, and what damage keeps them from."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +62,47 @@ def test_doctor_names_a_repair_only_for_what_it_can_mend(lovia: Lovia) -> None:
     assert lovia("doctor", "--repair").out.splitlines()[-1] == "2 found, 1 repaired, 1 left as it is"
     first.write_bytes(whole[:-5])
     assert lovia("doctor").out.splitlines()[-1] == "1 found; mend with: lovia doctor --repair"
+
+
+def vanish(lovia: Lovia) -> Path:
+    """Session S with its completed runs s1 and s2, whose whole folder is gone."""
+    lovia.agent([{"text": "hi"}])
+    for run_id in ("s1", "s2"):
+        lovia("run", "agent.yaml", f"say {run_id}", "--session", "S", "--run-id", run_id)
+    (folder,) = (lovia.folder / ".lovia" / "sessions").iterdir()
+    shutil.rmtree(folder)
+    return folder
+
+
+USES = (
+    ["run", "agent.yaml", "more", "--session", "S"],
+    ["run", "agent.yaml", "more", "--session", "S", "--run-id", "new"],
+    ["run", "agent.yaml", "say s1", "--session", "S", "--run-id", "s1"],
+    ["resume", "S"],
+    ["show", "session:S"],
+    ["history", "session:S"],
+    ["export", "session:S"],
+    ["trim", "S", "-y"],
+    ["rewind", "S", "--last-run", "-y"],
+    ["fork", "session:S", "--from-step", "1"],
+)
+
+
+def test_d3_a_session_whose_folder_is_gone_is_not_taken_for_a_new_one(lovia: Lovia) -> None:
+    folder = vanish(lovia)
+    for argv in USES:
+        ran = lovia(*argv)
+        first = ["error: all of session 'S' is missing, and runs name it", f"  where: {folder}"]
+        assert (ran.code, ran.out, ran.err.splitlines()[:2]) == (10, "", first), argv
+    assert lovia("show", "run:s2").code == 0
+    assert lovia("doctor").code == 10
+    assert lovia("doctor", "--repair").code == 0
+    assert lovia("run", "agent.yaml", "more", "--session", "S", "--run-id", "s3").code == 0
+    assert [run["run_id"] for run in lovia("history", "session:S", "--json").json["segments"]] == ["s1", "s2", "s3"]
+
+
+def test_m4_a_session_whose_folder_is_gone_can_be_removed(lovia: Lovia) -> None:
+    vanish(lovia)
+    assert lovia("rm", "session:S", "-y").out == "deleted session S with runs s2, s1\n"
+    assert lovia("doctor").out.startswith("nothing is wrong in ")
+    assert lovia("run", "agent.yaml", "anew", "--session", "S").code == 0

@@ -16,7 +16,7 @@ from lovia_cli.cli.deleting import (
     run_words,
 )
 from lovia_cli.cli.driving import drive_stores
-from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant
+from lovia_cli.cli.ids import Thing, kept_history, split, thing_meant, vanished_session
 from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument
@@ -24,6 +24,7 @@ from lovia_cli.cli.resuming import command_for
 from lovia_cli.errors import RunNotFoundError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
+from stores.errors import StoreDamagedError
 from stores.records import RunInfo, Status
 
 
@@ -55,6 +56,10 @@ async def _rm(call: Call, name: str | None, *, keep_history: bool, yes: bool) ->
         if name is None:
             raise
         return await _rm_what_is_left(call, stores, name, keep_history=keep_history, yes=yes)
+    except StoreDamagedError:
+        if name is None or (lost := await vanished_session(stores, name)) is None:
+            raise
+        thing = lost
     if thing.run is None:
         return await _rm_session(call, stores, thing, keep_history=keep_history, yes=yes)
     return await _rm_run(call, stores, thing.run, keep_history=keep_history, yes=yes)
