@@ -31,6 +31,17 @@ def save_sum(
     return checksum(before, run_id, number, status, entries, *noted, texts=(data,))
 
 
+def put(connection: Connection, table: str, columns: str, values: tuple[object, ...]) -> None:
+    """Write the row with its checksum, which is the last of the ``columns`` and none of the values, or write it again:
+    never in two steps, since what names a row goes with it. The first column is its key."""
+    names = columns.split(", ")
+    connection.execute(
+        f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT ({names[0]})"
+        f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names[1:])}",
+        (*values, checksum(*values)),
+    )
+
+
 def fetch(connection: Connection, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
     """All rows. Text that is no UTF-8 any more comes too, somehow: its checksum tells, and the other rows are well."""
     try:

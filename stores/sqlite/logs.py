@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
-from stores.sqlite.checksums import checksum, fetch
+from stores.sqlite.checksums import checksum, fetch, put
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -28,18 +28,22 @@ class Log:
     dropped: int = 0
 
     @property
+    def _values(self) -> tuple[object, ...]:
+        return self.number, self.run_id, self.base, self.upto, self.dropped
+
+    @property
     def sum(self) -> str:
         """Over all of it."""
-        return checksum(self.number, self.run_id, self.base, self.upto, self.dropped)
+        return checksum(*self._values)
+
+    @property
+    def whose(self) -> str:
+        """The run that wrote it, for messages."""
+        return f"run {self.run_id!r}"
 
     def put(self, connection: Connection) -> None:
-        """Write its row, or write it again: never in two steps, since its saves go with a row that goes."""
-        names = COLUMNS.split(", ")
-        connection.execute(
-            f"INSERT INTO lovia_logs ({COLUMNS}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (log)"
-            f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}",
-            (self.number, self.run_id, self.base, self.upto, self.dropped, self.sum),
-        )
+        """Write its row, or write it again."""
+        put(connection, "lovia_logs", COLUMNS, self._values)
 
 
 @dataclass(slots=True, frozen=True)
@@ -97,13 +101,21 @@ def pieces(connection: Connection, run_id: str, log: int, *, where: str) -> list
 
 
 def readers(connection: Connection, number: int) -> list[Log] | None:
-    """The logs that go on from that one; None when it cannot be told, since a row that may be one is damaged or
-    missing: then nothing of the log may go."""
-    rows = fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
-    forks = [log for row in rows if (log := as_written(row))]
-    if len(forks) < len(rows) or _is_any_missing(connection):
-        return None
-    return [log for log in forks if log.base == number]
+    """The logs that go on from that one; None when it cannot be told: then nothing of the log may go."""
+    found = forks(connection)
+    return None if found is None else found.get(number, [])
+
+
+def forks(connection: Connection) -> dict[int | None, list[Log]] | None:
+    """The logs that go on from others, by these; None when it cannot be told, since a row that may be one is damaged
+    or missing."""
+    found: dict[int | None, list[Log]] = {}
+    for row in fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0"):
+        log = as_written(row)
+        if log is None:
+            return None
+        found.setdefault(log.base, []).append(log)
+    return None if _is_any_missing(connection) else found
 
 
 def _is_any_missing(connection: Connection) -> bool:
@@ -120,8 +132,7 @@ def drop_log(connection: Connection, number: int, run_id: str, *, where: str) ->
     while log is not None:
         found = readers(connection, log.number)
         if found != []:
-            total = replace(log, dropped=1).sum
-            connection.execute("UPDATE lovia_logs SET dropped = 1, sum = ? WHERE log = ?", (total, log.number))
+            replace(log, dropped=1).put(connection)
             if found:
                 last = max(reader.upto for reader in found)
                 connection.execute("DELETE FROM lovia_saves WHERE log = ? AND number > ?", (log.number, last))

@@ -12,7 +12,7 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
 from stores.records import Segment, SessionInfo
-from stores.sqlite.checksums import checksum, fetch
+from stores.sqlite.checksums import checksum, fetch, put
 from stores.sqlite.schema import Part
 from stores.sqlite.strands import Strand, new_strand, pieces, strand_of
 
@@ -81,12 +81,7 @@ class SessionRow:
 
     def write(self, connection: Connection) -> None:
         values = (self.session_id, self.segments, self.entries, self.updated_at)
-        connection.execute(
-            "INSERT INTO lovia_sessions (session_id, segments, entries, updated_at, sum) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (session_id) DO UPDATE SET segments = excluded.segments, entries = excluded.entries,"
-            " updated_at = excluded.updated_at, sum = excluded.sum",
-            (*values, checksum(*values)),
-        )
+        put(connection, "lovia_sessions", "session_id, segments, entries, updated_at, sum", values)
 
 
 def read_session(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
-from stores.sqlite.checksums import checksum, fetch
+from stores.sqlite.checksums import checksum, fetch, put
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -37,20 +37,23 @@ class Strand:
     state: str = OWN
 
     @property
+    def _values(self) -> tuple[object, ...]:
+        place = (self.number, self.session_id, self.base, self.upto)
+        return (*place, self.shared, self.shared_entries, self.state)
+
+    @property
     def sum(self) -> str:
         """Over all of it."""
-        place = (self.number, self.session_id, self.base, self.upto)
-        return checksum(*place, self.shared, self.shared_entries, self.state)
+        return checksum(*self._values)
+
+    @property
+    def whose(self) -> str:
+        """The session that wrote it, for messages."""
+        return f"session {self.session_id!r}"
 
     def put(self, connection: Connection) -> None:
-        """Write its row, or write it again: never in two steps, since its segments go with a row that goes."""
-        names = COLUMNS.split(", ")
-        values = (self.number, self.session_id, self.base, self.upto, self.shared, self.shared_entries, self.state)
-        connection.execute(
-            f"INSERT INTO lovia_strands ({COLUMNS}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT (strand)"
-            f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}",
-            (*values, self.sum),
-        )
+        """Write its row, or write it again."""
+        put(connection, "lovia_strands", COLUMNS, self._values)
 
 
 COLUMNS = "strand, session_id, base, upto, shared, shared_entries, state, sum"
@@ -70,13 +73,18 @@ def strand_at(connection: Connection, number: int, *, where: str | None = None) 
     return checked(found[0], where=where) if found else None
 
 
+def as_written(row: tuple[Any, ...]) -> Strand | None:
+    """A row of `COLUMNS` as the strand that was written; None when it is not what was."""
+    strand = Strand(*row[:-1])
+    return strand if strand.sum == row[-1] else None
+
+
 def checked(row: tuple[Any, ...], *, where: str | None) -> Strand:
     """A row of `COLUMNS` as the strand that was written."""
-    strand = Strand(*row[:-1])
-    if strand.sum != row[-1]:
-        what = f"the row that says where the segments of session {strand.session_id!r} are"
-        raise StoreDamagedError(f"{what} is not what was written (strand {strand.number})", where=where)
-    return strand
+    if strand := as_written(row):
+        return strand
+    what = f"the row that says where the segments of session {row[1]!r} are"
+    raise StoreDamagedError(f"{what} is not what was written (strand {row[0]})", where=where)
 
 
 def new_strand(
@@ -118,24 +126,24 @@ def pieces(connection: Connection, strand: Strand | None, *, where: str) -> Iter
 def readers(connection: Connection, number: int) -> list[Strand] | None:
     """The strands that go on from that one; None when it cannot be told, since a row that may be one is damaged or
     missing: then nothing of the strand may go."""
-    forks = fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
-    try:
-        found = [strand for strand in (checked(row, where=None) for row in forks) if strand.base == number]
-    except StoreDamagedError:
+    rows = fetch(connection, f"{_SELECT} WHERE base IS NOT NULL OR upto != 0")
+    forks = [strand for row in rows if (strand := as_written(row))]
+    if len(forks) < len(rows) or _is_any_missing(connection):
         return None
-    return None if _is_any_missing(connection) else found
+    return [strand for strand in forks if strand.base == number]
 
 
 def _is_any_missing(connection: Connection) -> bool:
-    """True when a session with segments has no strand.
+    """True when a session with segments has no strand, or a strand that another goes on from is not there.
 
     ``state != 'dropped'`` says nothing beside the other condition, but is that of the index.
     """
-    query = (
+    without = (
         "SELECT 1 FROM lovia_sessions s WHERE segments > 0 AND NOT EXISTS (SELECT 1 FROM lovia_strands t"
         " WHERE t.session_id = s.session_id AND t.state != 'dropped' AND t.state = 'own') LIMIT 1"
     )
-    return bool(fetch(connection, query))
+    gone = "SELECT 1 FROM lovia_strands WHERE base NOT IN (SELECT strand FROM lovia_strands) LIMIT 1"
+    return any(fetch(connection, query) for query in (without, gone))
 
 
 def writable(connection: Connection, strand: Strand, first: int) -> Strand:

@@ -158,6 +158,19 @@ async def test_d3_while_it_is_not_known_who_reads_a_segment_it_stays(tmp_path: P
         assert (check(path), await conversations(path)) == ([], before | {"talk": []})
 
 
+async def test_h3_what_a_fork_of_a_removed_fork_reads_stays_while_the_row_between_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, session = await filled(path), SQLiteSession(tmp_path / "store.db")
+    await session.fork_session("a fork", "its fork", upto="f1")
+    await session.confirm_fork("its fork")
+    await session.clear("a fork")
+    change(path, "DELETE FROM lovia_strands WHERE session_id = 'a fork'")
+    await session.clear("talk")
+    assert "it was made again from the segments that name it, for session 'a fork'" in repair(path)[0].what
+    again = {"its fork": before["a fork"], "talk": [], "other": before["other"]}
+    assert (check(path), await conversations(path, *again)) == ([], again)
+
+
 async def test_m4_what_was_removed_beside_a_damaged_strand_goes_with_the_repair(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before, session = await filled(path), SQLiteSession(tmp_path / "store.db")
