@@ -12,7 +12,10 @@ from stores.errors import LoviaError, StoreDamagedError
 from stores.findings import Finding
 from stores.records import RunSnapshot, Save
 from stores.sqlite import SQLiteCheckpointer
+from stores.sqlite.database import Database
 from stores.sqlite.doctor.check import check, repair
+from stores.sqlite.doctor.check_log import mend
+from stores.sqlite.doctor.quarantine import QUARANTINE
 from stores.sqlite.logs import Log
 from tests.sqlite.kit import change, content, place, raw, runs_of_version_2
 
@@ -149,6 +152,36 @@ async def test_d3_all_rows_of_logs_are_made_again(tmp_path: Path) -> None:
         connection.execute("DELETE FROM lovia_logs")
     assert {finding.repairable for finding in repair(path)} == {True}
     assert (check(path), logs(path), await runs(path)) == ([], rows, before)
+
+
+@pytest.mark.parametrize("harm", ["base = 2", "upto = 9", "sum = 'x'"])
+async def test_d3_a_damaged_log_whose_source_is_missing_is_made_again_before_it(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    before, rows = await filled(path), logs(path)
+    change(path, "DELETE FROM lovia_logs WHERE log = 3")
+    change(path, f"UPDATE lovia_logs SET {harm} WHERE log = 4")
+    assert [finding.repairable for finding in repair(path)] == [True, True]
+    assert (check(path), logs(path), await runs(path)) == ([], rows, before)
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM lovia_logs", "UPDATE lovia_logs SET run_id = 'x', base = 9 * base"])
+async def test_d3_a_log_costs_the_same_to_make_again_however_many_are_lost(tmp_path: Path, harm: str) -> None:
+    costs = []
+    for others in (2, 12):
+        database = Database(tmp_path / f"{others}.db")
+        for n in range(others):
+            await write(SQLiteCheckpointer(database), f"r{n}", *long_run(4))
+            await fork(database.path, f"r{n}", f"f{n}", 4)
+        with raw(database.path) as connection:
+            connection.execute(harm)
+        work: list[int] = []
+        with database.writing(QUARANTINE) as connection:
+            connection.set_progress_handler(lambda work=work: work.append(1), 10)  # every ten steps of SQLite's machine
+            for number in (1, 2):
+                assert mend(connection, number, aside=ASIDE, where="") is not None
+            connection.set_progress_handler(None, 0)
+        costs.append(len(work))
+    assert 0 < costs[1] < 1.2 * costs[0]
 
 
 async def test_d3_a_log_that_nothing_tells_of_is_lost_and_named(tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from stores.errors import RunLockedError, StoreDamagedError, StoreError, StoreVersionError
+from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
@@ -28,12 +27,13 @@ from stores.sqlite.doctor import (
     misplaced,
     unread,
 )
+from stores.sqlite.doctor.mending import bring_up_all, in_one
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
 from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
-from stores.sqlite.schema import Part, bring_up, version_of
+from stores.sqlite.schema import Part
 from stores.sqlite.segments import SESSIONS
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ __all__ = ["Finding", "check", "repair"]
 
 ROUNDS = 10
 """How often the store is looked at again after a repair: each round can bring the next damage to light."""
-
-Name = TypeVar("Name")
 
 _INDEX = re.compile(r"\bindex (?:lovia_|sqlite_autoindex_lovia_)", re.IGNORECASE)
 
@@ -184,7 +182,7 @@ def _problems_of(
     try:
         with database.reading(part, migrate=False) as connection:
             if connection is not None:
-                _bring_up_all(connection, database.where)
+                bring_up_all(connection, database.where)
             problems = list(look(connection, database)) if connection else []
     except StoreDamagedError:
         raise
@@ -195,29 +193,30 @@ def _problems_of(
 
 def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    mend_log = partial(check_log.mend, aside=aside, where=where)
-    is_hidden = False
-    for log in check_log.examine(connection, where=where):
-        is_hidden = True
-        yield Problem(log.what, partial(_in_one, database, RUNS, mend_log, log.number), log.run_id, log.outlook)
+    change_log = partial(check_log.mend, aside=aside, where=where)
+    logs = check_log.examine(connection, where=where)
+    for log in logs:
+        mend_log = partial(in_one, database, RUNS, change_log, log.number, are_linked=False)
+        yield Problem(log.what, mend_log, log.run_id, log.outlook)
+    is_hidden = bool(logs)
     set_aside = partial(check_run.set_stray_aside, aside=aside)
     for what, selected in () if is_hidden else check_run.stray_rows(connection, where=where):
-        yield Problem(what, partial(_in_one, database, RUNS, set_aside, selected))
+        yield Problem(what, partial(in_one, database, RUNS, set_aside, selected))
     for run_id in check_run.run_ids(connection, where=where):
         if is_hidden and not check_run.is_reached(connection, run_id, where=where):
             continue  # what is wrong with it shows when the logs are right
         found = check_run.examine(connection, run_id, where=where)
         change = partial(check_run.mend, aside=aside, where=where)
-        mend = partial(_in_one, database, RUNS, change, run_id) if found.can_mend else None
+        mend = partial(in_one, database, RUNS, change, run_id) if found.can_mend else None
         for what in found.problems:
             yield Problem(what, mend, run_id, found.outlook, found.is_lost)
 
 
 def _problems_of_unread_logs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     change = partial(check_log.mend_unread, aside=aside)
-    for log in check_log.unread(connection):
+    for log, _ in check_log.unread(connection):
         what = f"nobody reads what is left of a removed run, {log.run_id!r} (log {log.number})"
-        mend = partial(_in_one, database, RUNS, change, log.number)
+        mend = partial(in_one, database, RUNS, change, log.number)
         yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
 
 
@@ -226,12 +225,13 @@ def _problems_of_strands(connection: Connection, database: Database, *, aside: s
     put_back = partial(misplaced.put_back, aside=aside, where=where)
     stray = list(misplaced.misplaced(connection, where=where))
     for one in stray:
-        yield Problem(one.what, partial(_in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
+        yield Problem(one.what, partial(in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
     unclear = misplaced.unclear(connection, stray)
     change = partial(check_strand.mend, aside=aside, where=where)
     for found in check_strand.examine(connection, where=where):
         if found.number not in unclear.strands:  # else they are what others lack
-            yield Problem(found.what, partial(_in_one, database, SESSIONS, change, found.number), outlook=found.outlook)
+            mend = partial(in_one, database, SESSIONS, change, found.number, are_linked=False)
+            yield Problem(found.what, mend, outlook=found.outlook)
 
 
 def _problems_of_sessions(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
@@ -239,7 +239,7 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
     unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection, where=where)))
     set_aside = partial(check_session.set_stray_aside, aside=aside)
     for what, rowid in check_session.stray_rows(connection):
-        yield Problem(what, partial(_in_one, database, SESSIONS, set_aside, rowid))
+        yield Problem(what, partial(in_one, database, SESSIONS, set_aside, rowid))
     is_hidden = any(check_strand.examine(connection, where=where))
     for session_id in check_session.session_ids(connection):
         if session_id in unclear.sessions:
@@ -248,7 +248,7 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
             continue  # what is wrong with it shows when the strands are right
         found = check_session.examine(connection, session_id, where=where)
         change = partial(check_session.mend, aside=aside, where=where)
-        mend = partial(_in_one, database, SESSIONS, change, session_id) if found.can_mend else None
+        mend = partial(in_one, database, SESSIONS, change, session_id) if found.can_mend else None
         for what in found.problems:
             yield Problem(what, mend, outlook=found.outlook, is_lost=found.is_lost)
 
@@ -260,27 +260,11 @@ def _problems_of_unread(connection: Connection, database: Database, *, aside: st
     change = partial(unread.mend, aside=aside, where=where)
     for strand in unread.unread(connection, where=where):
         what = f"nobody reads what is left of session {strand.session_id!r} (strand {strand.number})"
-        mend = partial(_in_one, database, SESSIONS, change, strand.number)
+        mend = partial(in_one, database, SESSIONS, change, strand.number)
         yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
 
 
 def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:
     where = database.where
     for what, rowid in check_results.damaged_outputs(connection, where=where):
-        yield Problem(what, partial(_in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))
-
-
-def _bring_up_all(connection: Connection, where: str) -> None:
-    """Migrate the other parts too, in the transaction that is open: runs and sessions tell what the other has lost."""
-    for part in (RUNS, SESSIONS):
-        with suppress(StoreVersionError):
-            if version_of(connection, part, where=where):
-                bring_up(connection, part, where=where)
-
-
-def _in_one(database: Database, part: Part, change: Callable[[Connection, Name], str | None], name: Name) -> str | None:
-    """The change to that part, and what it puts into the quarantine, in one transaction; what it says it has done."""
-    with database.writing(QUARANTINE) as connection:
-        bring_up(connection, part, where=database.where)
-        _bring_up_all(connection, database.where)
-        return change(connection, name)
+        yield Problem(what, partial(in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _WHY = "it was damaged, or followed what was"
 _EVERY_RUN = "SELECT run_id FROM lovia_runs"
+_LIVE = f"SELECT {COLUMNS} FROM lovia_logs WHERE dropped = 0"
 _WITH_LOGS = ("lovia_logs", "lovia_runs")
 
 
@@ -113,8 +114,7 @@ def run_ids(connection: Connection, *, where: str) -> list[str]:
 
 def _live_logs(connection: Connection) -> list[Log]:
     """The logs that a run has, or should have, as far as their rows are whole."""
-    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_logs WHERE dropped = 0")
-    return [log for row in rows if (log := as_written(row))]
+    return [log for row in fetch(connection, _LIVE) if (log := as_written(row))]
 
 
 def is_reached(connection: Connection, run_id: str, *, where: str) -> bool:
@@ -128,7 +128,8 @@ def is_reached(connection: Connection, run_id: str, *, where: str) -> bool:
 
 
 def _newest_log(connection: Connection, run_id: str) -> int | None:
-    return max((log.number for log in _live_logs(connection) if log.run_id == run_id), default=None)
+    rows = fetch(connection, f"{_LIVE} AND run_id = ? ORDER BY log DESC", (run_id,))
+    return next((log.number for row in rows if (log := as_written(row))), None)
 
 
 def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str]]:

@@ -7,111 +7,67 @@ Of a row that is gone the segments that name its number tell, and the session's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import fits, has_runs, reaches, runs_of, with_base
-from stores.sqlite.doctor.quarantine import copy_aside
+from stores.sqlite.doctor.links import Diagnosis, Row, diagnoses, put_right
 from stores.sqlite.segments import read_session
-from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, checked
+from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-_WHY = "it was damaged"
 _MOST = 100_000
 """How many values of one column are tried, at the most: a second's work."""
 
+_ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 _MISSING = (
-    "SELECT strand, session_id FROM lovia_segments WHERE typeof(strand) = 'integer'"
-    " AND strand NOT IN (SELECT strand FROM lovia_strands) GROUP BY strand"
+    "SELECT DISTINCT strand FROM lovia_segments WHERE typeof(strand) = 'integer'"
+    " AND strand NOT IN (SELECT strand FROM lovia_strands)"
 )
 
 
-@dataclass(slots=True, frozen=True)
-class Diagnosis:
-    """What is wrong with the row of strand ``number``, and what can be written in its place, told by ``how``.
-
-    None: nothing tells, and nothing needs it. ``doubt`` is what cannot be told.
-    """
-
-    number: int
-    what: str
-    restored: Strand | None = None
-    how: str = ""
-    row: tuple[Any, ...] | None = None
-    doubt: str = ""
-
-    @property
-    def outlook(self) -> str:
-        """What mending can do."""
-        again = f"it can be made again {self.how}{self.doubt}"
-        return again if self.restored else "nothing tells what it was, and it would go aside"
-
-    def done(self, aside: str) -> str:
-        """What mending has done; what stood there is in ``aside``."""
-        if self.restored is None:
-            return f"nothing tells what it was: it was moved aside into {aside}"
-        moved = f"; what was there was moved aside into {aside}" if self.row else ""
-        return f"it was made again {self.how}, for session {self.restored.session_id!r}{self.doubt}{moved}"
-
-
-def examine(connection: Connection, *, only: int | None = None, where: str) -> Iterator[Diagnosis]:
-    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one.
-
-    With ``only`` no other row that is there is looked for in vain.
-    """
-    found = []
-    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands")
-    is_there = any(row[0] == only for row in rows)
-    for row in rows:
-        if is_there and row[0] != only:
-            continue
-        try:
-            checked(row, where=where)
-        except StoreDamagedError as error:
-            found.append(_told(connection, row[0], error.message, row, where=where))
-    moved = {one.restored.number for one in found if one.restored}
-    for number, session_id in fetch(connection, _MISSING):
-        if number not in moved:
-            what = f"the row that says where the segments of session {session_id!r} are is missing (strand {number})"
-            found.append(_told(connection, number, what, None, where=where))
-    yield from sorted(found, key=lambda one: one.restored.number if one.restored else one.number)
+def examine(connection: Connection, *, where: str) -> list[Diagnosis]:
+    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one."""
+    damaged = [row for row in fetch(connection, _ROWS) if not as_written(row)]
+    missing = [number for (number,) in fetch(connection, _MISSING)]
+    return diagnoses(damaged, missing, lambda number, row: _told(connection, number, row, where=where))
 
 
 def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
     """Put the row right, in the transaction that is open, and say what was done."""
-    found = next((one for one in examine(connection, only=number, where=where) if one.number == number), None)
-    if found is None:
+    rows = fetch(connection, f"{_ROWS} WHERE strand = ?", (number,))
+    if as_written(rows[0]) if rows else not _is_named(connection, number):
         return None
-    copy_aside(connection, "lovia_strands", _WHY, "strand = ?", number)
-    if found.restored is None or found.restored.number != number:
-        connection.execute("DELETE FROM lovia_strands WHERE strand = ?", (number,))
-    if found.restored is not None:
-        found.restored.put(connection)
-    return found.done(aside)
+    found = _told(connection, number, rows[0] if rows else None, where=where)
+    return put_right(connection, "lovia_strands", "strand", found, aside=aside)
 
 
-def _told(connection: Connection, number: int, what: str, row: tuple[Any, ...] | None, *, where: str) -> Diagnosis:
+def _told(connection: Connection, number: int, row: Row | None, *, where: str) -> Diagnosis:
+    query = "SELECT session_id FROM lovia_segments WHERE strand = ? LIMIT 1"
+    ((session_id,),) = [row[1:2]] if row else fetch(connection, query, (number,)) or [("",)]
+    state = "not what was written" if row else "missing"
+    what = f"the row that says where the segments of session {session_id!r} are is {state} (strand {number})"
     if row is not None:
         if proven := _proven(connection, row):
-            return Diagnosis(number, what, proven, "as it was written", row)
+            return Diagnosis(number, what, row, proven, "as it was written")
         stands = Strand(*row[:-1])
         if _can_be(connection, stands, where=where):
-            return Diagnosis(number, what, stands, "as it stands, which agrees with all else", row)
+            return Diagnosis(number, what, row, stands, "as it stands, which agrees with all else")
     strand = _by_segments(connection, number, row[1] if row else None, where=where)
     if strand is None and _is_named(connection, number):
-        strand = Strand(number, str(row[1]) if row else "", state=DROPPED)
-        return Diagnosis(number, what, strand, "without what it held, which nothing tells", row)
+        strand = Strand(number, str(session_id), state=DROPPED)
+        return Diagnosis(number, what, row, strand, "without what it held, which nothing tells")
     doubt = ""
     if strand and strand.state == DROPPED and not _is_there(connection, strand.session_id):
         doubt = "; whether that session was removed cannot be told, so what there is of it is for its forks alone"
-    return Diagnosis(number, what, strand, "from the segments that name it", row, doubt)
+    return Diagnosis(number, what, row, strand, "from the segments that name it", doubt, "nothing tells what it was")
 
 
-def _proven(connection: Connection, row: tuple[Any, ...]) -> Strand | None:
+def _proven(connection: Connection, row: Row) -> Strand | None:
     """The row as its checksum proves that it was, if one value of it has changed."""
     values, total = row[:-1], row[-1]
     for place, candidates in enumerate(_candidates(connection, row[0])):
@@ -125,7 +81,7 @@ def _proven(connection: Connection, row: tuple[Any, ...]) -> Strand | None:
 def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | range]:
     """Of each column, what could have stood in it."""
     numbers = {n for (n,) in fetch(connection, "SELECT strand FROM lovia_strands")}
-    named = [n for n, _ in fetch(connection, _MISSING)]
+    named = [n for (n,) in fetch(connection, _MISSING)]
     based = "SELECT base FROM lovia_strands WHERE typeof(base) = 'integer' AND base NOT IN (SELECT strand FROM"
     yield [*named, *(n for (n,) in fetch(connection, f"{based} lovia_strands)"))]
     yield list(_sessions(connection))

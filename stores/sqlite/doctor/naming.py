@@ -17,27 +17,34 @@ from stores.sqlite.segments import SESSIONS
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_FIRST = "SELECT s.data FROM lovia_logs l JOIN lovia_saves s ON s.log = l.log AND s.number = l.upto + 1"
 _LETTERS = [chr(n) for n in range(32, 127)]
 
 
-def owners(connection: Connection, *, where: str) -> dict[int, str]:
-    """By log, the run that has it, as the rows of runs say that are whole."""
-    found = {}
-    for (run_id,) in fetch(connection, "SELECT run_id FROM lovia_runs"):
+def owner_of(connection: Connection, number: int, *, where: str) -> str | None:
+    """The run that has the log, as the row of a run says that is whole."""
+    for (run_id,) in fetch(connection, "SELECT run_id FROM lovia_runs WHERE log = ?", (number,)):
         with suppress(StoreDamagedError):
             if row := read_row(connection, run_id, where=where):
-                found[row.log] = row.run_id
-    return found
+                return row.run_id
+    return None
 
 
-def names_of(connection: Connection, number: int, row: tuple[Any, ...] | None, live: dict[int, str]) -> Iterator[str]:
+def names_of(connection: Connection, number: int, row: tuple[Any, ...] | None, owner: str | None) -> Iterator[str]:
     """The run that the log is likely to be of, the surest first: as the row of a run says, or the log's own."""
-    if number in live:
-        yield live[number]
     said = fetch(connection, "SELECT run_id FROM lovia_runs WHERE log = ?", (number,))
-    for name in [*(name for (name,) in said), row[1] if row else None]:
+    for name in dict.fromkeys([owner, *(name for (name,) in said), row[1] if row else None]):
         if name := name.decode("utf-8", "replace") if isinstance(name, bytes) else name:
             yield str(name)
+
+
+def all_names(connection: Connection, number: int, likely: list[str]) -> Iterator[str]:
+    """Every run that the log can be of: the ``likely``, those that say they were forked from it, and all that are
+    known, which are only looked for when it is none of these."""
+    yield from likely
+    forked = fetch(connection, f"{_FIRST} WHERE l.base = ?", (number,))
+    yield from dict.fromkeys(name for (data,) in forked if (name := parent_of(data)))
+    yield from known_runs(connection)
 
 
 def known_runs(connection: Connection) -> set[str]:
@@ -47,12 +54,18 @@ def known_runs(connection: Connection) -> set[str]:
         if version_of(connection, SESSIONS, where=""):
             queries.append("SELECT run_id FROM lovia_segments")
     found = {name for query in queries for (name,) in fetch(connection, query)}
-    first = "SELECT s.data FROM lovia_logs l JOIN lovia_saves s ON s.log = l.log AND s.number = l.upto + 1 WHERE l.upto"
-    for (data,) in fetch(connection, f"SELECT data FROM lovia_lines UNION ALL {first}"):
-        with suppress(ValueError, TypeError, AttributeError):
-            said = orjson.loads(data)
-            found.add((said.get("head", said).get("parent") or {}).get("run_id"))
+    said = fetch(connection, f"SELECT data FROM lovia_lines UNION ALL {_FIRST} WHERE l.upto")
+    found |= {parent_of(data) for (data,) in said}
     return {name for name in found if isinstance(name, str)}
+
+
+def parent_of(data: Any) -> str | None:
+    """The run that a run's line, or its first save, says that it was forked from."""
+    with suppress(ValueError, TypeError, LookupError, AttributeError):
+        said = orjson.loads(data)
+        found = said.get("head", said)["parent"]["run_id"]
+        return found if isinstance(found, str) else None
+    return None
 
 
 def near(said: object) -> Iterator[str]:
