@@ -64,15 +64,23 @@ async def test_d3_what_a_fork_in_quarantine_shares_of_a_deleted_run_follows_it(p
     assert {f"data__{key}" for key in shared} <= set(entries(path / "quarantine"))
 
 
-async def test_d3_what_is_missing_in_quarantine_goes_there_before_the_data_is_deleted(path: Path) -> None:
+async def kept_for_a_fork(path: Path) -> tuple[Path, bytes]:
+    """The first chunk of a run in quarantine, whose data a fork reads that is then damaged, and what was in it: it is
+    gone."""
     await finished(path, 20, BIG)
     await fork(path, "r", "g", 8)
     damage(path, "r", 4)
     repair(path)
     aside = only(path, "quarantine/*/000001.json")
-    kept, key = aside.read_bytes(), aside.parent.name.removeprefix("data__")
-    aside.unlink()
+    kept = aside.read_bytes()
+    aside.unlink()  # which is the data's own file by another name
     only(path, f"data/{key_of(path, 'g')}/000001.json").write_bytes(b"")
+    return aside, kept
+
+
+async def test_d3_what_is_missing_in_quarantine_goes_there_before_the_data_is_deleted(path: Path) -> None:
+    aside, kept = await kept_for_a_fork(path)
+    key = aside.parent.name.removeprefix("data__")
     followed = [finding.what for finding in repair(path) if Path(finding.file).name == key]
     what = "data of a run that is gone, kept for forks that are gone too"
     assert followed == [f"{what}; it stands in quarantine/data__{key}"]
@@ -81,17 +89,10 @@ async def test_d3_what_is_missing_in_quarantine_goes_there_before_the_data_is_de
 
 
 async def test_d3_another_file_of_the_same_name_in_quarantine_is_neither_replaced_nor_taken_for_it(path: Path) -> None:
-    await finished(path, 20, BIG)
-    await fork(path, "r", "g", 8)
-    damage(path, "r", 4)
-    repair(path)
-    aside = only(path, "quarantine/*/000001.json")
-    kept, key = aside.read_bytes(), aside.parent.name.removeprefix("data__")
-    aside.unlink()  # which is the data's own file by another name
+    aside, kept = await kept_for_a_fork(path)
     aside.write_bytes(b"another")
-    only(path, f"data/{key_of(path, 'g')}/000001.json").write_bytes(b"")
     repair(path)
-    assert (check(path), key in entries(path / "data")) == ([], False)
+    assert (check(path), aside.parent.name.removeprefix("data__") in entries(path / "data")) == ([], False)
     assert (aside.read_bytes(), aside.with_name("000001.json.1").read_bytes()) == (b"another", kept)
     assert [entry for entry in entries(aside.parent) if entry.endswith(".1")] == ["000001.json.1", "000004.json.1"]
 
