@@ -86,6 +86,21 @@ async def test_r7_a_fork_has_again_what_was_made_again_in_its_source(tmp_path: P
     assert await session.load("a fork") == await session.load("talk") == before
 
 
+async def test_d3_a_damaged_segment_in_the_place_of_a_shared_one_hides_it_from_no_repair(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await forked_talk(path)
+    change(path, "UPDATE lovia_segments SET n = 2 WHERE run_id = 'f1'")
+    (done,) = repair(path)
+    assert "segment 3 was made again from the checkpoint of run 'f1'" in done.what
+    found = {name: await SQLiteSession(path).load(name) for name in before}
+    assert (check(path), found) == ([], before)
+    with raw(path) as connection:
+        assert connection.execute("SELECT origin FROM lovia_quarantine").fetchall() == [
+            ("lovia_sessions",),
+            ("lovia_segments",),
+        ]
+
+
 async def test_r7_what_a_rewind_has_cut_is_not_brought_back(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await talk(path, "a1", "a2")

@@ -21,14 +21,23 @@ if TYPE_CHECKING:
 
 
 def seen_in(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
-    """The row ids of the segments that the session with that strand has, in their order, as far as it can be told."""
-    rows: dict[object, int] = {}
+    """The row ids of the segments that the session with that strand has, in their order, as far as it can be told. A
+    damaged one, of which nobody knows its number, hides none of what the strand goes on from."""
+    rows: dict[object, list[int]] = {}
     with suppress(StoreDamagedError):
         for piece, last in pieces(connection, strand, where=where):
             query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND (n <= ? OR typeof(n) != 'integer')"
             for n, rowid in fetch(connection, query, (piece.number, last)):
-                rows.setdefault(n, rowid)
-    return [rows[n] for n in sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))]
+                if not any(_is_whole(connection, one, where=where) for one in rows.setdefault(n, [])):
+                    rows[n].append(rowid)
+    numbers = sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))
+    return [rowid for n in numbers for rowid in rows[n]]
+
+
+def _is_whole(connection: Connection, rowid: int, *, where: str) -> bool:
+    with suppress(StoreDamagedError):
+        return bool(read_segment(connection, rowid, where=where))
+    return False
 
 
 def reaches(connection: Connection, strand: Strand, *, where: str) -> bool:
