@@ -85,9 +85,11 @@ class SessionRow:
 
 
 def read_session(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
-    """The session's row, checked; None when there is none."""
+    """The session's row, checked; None when there is no such session."""
     query = "SELECT session_id, segments, entries, updated_at, sum FROM lovia_sessions WHERE session_id = ?"
     found = fetch(connection, query, (session_id,))
+    if not found and fetch(connection, f"{_OWN} AND session_id = ?", (session_id,)):
+        raise StoreDamagedError(_missing(session_id), where=where)  # or its next segment would replace its first
     return _row(found[0], where=where) if found else None
 
 
@@ -105,7 +107,19 @@ def list_sessions(connection: Connection, session_id: str | None = None, *, wher
         except StoreDamagedError as error:
             info = SessionInfo(session_id=str(found[0]), segments=0, entries=0, damage=f"{error} ({where})")
         infos.append(info)
+    lost = f"{_OWN} AND NOT EXISTS (SELECT 1 FROM lovia_sessions s WHERE s.session_id = lovia_strands.session_id)"
+    for (name,) in fetch(connection, f"{lost} AND session_id = ?" if one else lost, one):
+        damage = f"{_missing(name)} ({where})"
+        infos.append(SessionInfo(session_id=str(name), segments=0, entries=0, damage=damage))
     return infos
+
+
+_OWN = "SELECT session_id FROM lovia_strands WHERE state != 'dropped' AND state = 'own'"
+"""The sessions that have a strand. The first condition is that of the index."""
+
+
+def _missing(session_id: Any) -> str:
+    return f"the row of session {session_id!r} is missing"
 
 
 def _row(found: tuple[Any, ...], *, where: str) -> SessionRow:

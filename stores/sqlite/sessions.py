@@ -102,8 +102,7 @@ class SQLiteSession:
 
     def _clear(self, session_id: str) -> None:
         with self._database.reading(SESSIONS) as connection:
-            query = "SELECT 1 FROM lovia_sessions WHERE session_id = ?"
-            if connection is None or not connection.execute(query, (session_id,)).fetchone():
+            if connection is None or not list_sessions(connection, session_id, where=self._database.where):
                 return
         with self._database.writing(SESSIONS) as connection:
             strand = _strand_to_go(connection, session_id, where=self._database.where)

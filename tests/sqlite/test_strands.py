@@ -243,6 +243,26 @@ async def test_s3_a_session_whose_strand_is_missing_takes_no_segment(tmp_path: P
     assert (check(path), await conversations(path)) == ([], before)
 
 
+@pytest.mark.parametrize("harm", ["DELETE FROM lovia_sessions", "UPDATE lovia_sessions SET session_id = 'x'"])
+async def test_s2_a_session_whose_row_is_missing_is_not_begun_anew_over_its_segments(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    before = await filled(path)
+    change(path, f"{harm} WHERE session_id = 'talk'")
+    session = SQLiteSession(path)
+    for ask in (
+        lambda: session.append("talk", [say("more")], run_id="more"),
+        lambda: session.load("talk"),
+        lambda: session.rewind("talk", keep_entries=0),
+    ):
+        with pytest.raises(StoreDamagedError, match="the row of session 'talk' is missing"):
+            await ask()
+    listed = {info.session_id: bool(info.damage) for info in await session.sessions()}
+    info = await session.session_info("talk")
+    assert (listed["talk"], listed["a fork"], bool(info and info.damage)) == (True, False, True)
+    repair(path)
+    assert (check(path), await conversations(path)) == ([], before)
+
+
 async def test_m4_what_was_undone_does_not_come_back_with_a_lost_strand(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before = await filled(path)
