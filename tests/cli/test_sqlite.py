@@ -226,7 +226,7 @@ def test_d3_the_doctor_counts_a_lost_run_as_moved_aside_and_the_store_is_well(lo
 def test_r7_a_completed_run_that_its_session_does_not_hold_is_not_unfinished(lovia: Lovia) -> None:
     lovia.agent([{"text": "hi"}])
     assert lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", "r1").code == 0
-    for table in ("lovia_segments", "lovia_sessions"):
+    for table in ("lovia_segments", "lovia_strands", "lovia_sessions"):
         change(lovia, f"DELETE FROM {table}")
     data = lovia("history", "u1", "--json").json
     assert ([run["run_id"] for run in data["outside"]], data["unfinished"]) == (["r1"], [])
