@@ -134,9 +134,15 @@ class RunRow:
 
 
 def read_row(connection: Connection, run_id: str, *, where: str) -> RunRow | None:
-    """The run's row, checked, without its line; None when there is none."""
+    """The run's row, checked, without its line; None when there is no such run."""
     found = fetch(connection, f"SELECT {_COLUMNS} FROM lovia_runs WHERE run_id = ?", (run_id,))
+    if not found and fetch(connection, "SELECT 1 FROM lovia_lines WHERE run_id = ?", (run_id,)):
+        raise StoreDamagedError(_missing(run_id), where=where)  # or it would be begun anew, and its steps done again
     return _row(found[0], where=where) if found else None
+
+
+def _missing(run_id: str) -> str:
+    return f"the row of run {run_id!r} is missing"
 
 
 def read_lines(
@@ -167,7 +173,18 @@ def read_lines(
             rows.append(row)
         except StoreDamagedError as error:
             rows.append(RunInfo(run_id=str(found[0]), status="", damage=f"{error} ({where})"))
+    if session_id is None and not deleted:
+        rows += [
+            RunInfo(run_id=lost, status="", damage=f"{_missing(lost)} ({where})") for lost in _lost(connection, run_id)
+        ]
     return rows
+
+
+def _lost(connection: Connection, run_id: str | None) -> list[str]:
+    """The runs, or that one, that have a line and no row."""
+    query = "SELECT run_id FROM lovia_lines WHERE run_id NOT IN (SELECT run_id FROM lovia_runs)"
+    found = fetch(connection, query) if run_id is None else fetch(connection, f"{query} AND run_id = ?", (run_id,))
+    return [str(lost) for (lost,) in found]
 
 
 def _row(found: tuple[Any, ...], *, where: str) -> RunRow:

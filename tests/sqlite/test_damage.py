@@ -14,7 +14,7 @@ from stores.errors import LoviaError, StoreDamagedError
 from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.checksums import save_sum
-from stores.sqlite.doctor.check import check
+from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.segments import SegmentRow
 from tests.sqlite.kit import change, fill, long_run, raw
 
@@ -86,6 +86,28 @@ async def test_d3_a_damaged_run_is_listed_as_damaged(tmp_path: Path, table: str)
     info = await runs.info("r")
     assert info is not None
     assert info.damage
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM lovia_runs", "UPDATE lovia_runs SET run_id = 'x'"])
+async def test_r4_a_run_whose_row_is_missing_is_not_begun_anew(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    runs = SQLiteCheckpointer(path)
+    before = await runs.load("r")
+    change(path, f"{harm} WHERE run_id = 'r'")
+
+    async def begin() -> None:
+        async with runs.lease("r") as lease:
+            await lease.save(long_run()[0])
+
+    for ask in (begin, lambda: load_leased(runs), lambda: runs.load("r"), lambda: runs.history("r")):
+        await is_damage(ask, path, "r")
+    info = await runs.info("r")
+    assert info is not None
+    assert info.damage == f"the row of run 'r' is missing ({path})"
+    assert [one.damage for one in await runs.runs() if one.run_id == "r"] == [info.damage]
+    repair(path)
+    assert (check(path), await runs.load("r")) == ([], before)
 
 
 async def test_d3_text_that_is_no_text_any_more_hurts_no_other_run(tmp_path: Path) -> None:
