@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundError, StoreDamagedError, UserError
 from lovia_cli.wiring import Stores
+from stores.entries import Entry, ToolResultEntry
 from stores.ids import as_words, check_id
 from stores.lookup import kept_info, open_infos, session_info
 from stores.records import RunInfo, Segment, SessionInfo, Status
@@ -202,7 +203,19 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
             hint="start another: lovia run --session SESSION TEXT",
         )
     info, run = await stores.runs.info(last.run_id), last.meta.get("run")
+    if info and info.session_id != name and await _has_same(stores, info.session_id, last):
+        return Meant.of(await _readable(stores, info))  # the session is a fork, and shares what that one ended with
     return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
+
+
+async def _has_same(stores: Stores, session_id: str | None, segment: Segment) -> bool:
+    """True when the segment is that session's as well, but for outputs that were trimmed in one of them."""
+
+    def said(entries: list[Entry]) -> list[Entry]:
+        return [entry for entry in entries if not isinstance(entry, ToolResultEntry)]
+
+    others = await stores.sessions.segments(session_id) if session_id is not None else []
+    return any(other.run_id == segment.run_id and said(other.entries) == said(segment.entries) for other in others)
 
 
 async def _readable(stores: Stores, info: RunInfo) -> RunInfo:

@@ -230,3 +230,20 @@ def test_h2_a_transcript_as_show_prints_it_can_be_edited_and_given_back(trip: Lo
     again = trip("fork", "trip", "--from-step", "2", "--messages", "@object.json", "-q")
     assert again.out == "trip.fork-2\n"
     assert trip("compare", "trip", "trip.fork-2", "--exit-code").code == 0
+
+
+@pytest.mark.parametrize("store", [".lovia", "sqlite:store.db"])
+def test_h_a_forked_session_that_ends_with_what_it_shares_means_that_run(lovia: Lovia, store: str) -> None:
+    lovia.agent([{"text": "one"}])
+    lovia.env["LOVIA_STORE"] = store
+    for run_id in ("s1", "s2"):
+        lovia("run", "agent.yaml", f"go {run_id}", "--session", "S", "--run-id", run_id)
+    lovia("fork", "s2", "--from-step", "0", "--new-id", "k", "--run")
+    assert "gone: run k\n" in lovia("rewind", "session:k", "--last-run", "-y").out
+    lovia("trim", "S", "--keep-runs", "0", "--keep-chars", "0", "-y")
+    for verb in ("replay", "resume"):
+        ran = lovia(verb, "session:k", "--json").json
+        assert (ran["run_id"], ran["session_id"], ran["output"], ran["replayed"]) == ("s1", "S", "one", True)
+    lovia("rm", "s1", "-y")
+    lovia("run", "agent.yaml", "something else", "--session", "T", "--run-id", "s1")
+    assert lovia("resume", "session:k").err.startswith("error: run 's1' belongs to session 'T', not to 'k'\n")
