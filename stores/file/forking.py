@@ -6,9 +6,10 @@ the last fork to go takes it along. The order of writes of a fork, each a prefix
 
     the mark       in the shared data's folder; from now on nobody removes that
     the source     read again: it was not removed before the mark was there
+    a note         that the ref is to come
     chunk 1        the saves of the chunk that the cut is in, and the one that forks
     the marker     of its session
-    the ref        = COMMIT
+    the ref        = COMMIT; the note goes
 
 Who removes a run, or begins it anew, changes its ref first and looks for marks then: one of the two sees the other.
 """
@@ -19,13 +20,13 @@ import os
 from contextlib import suppress
 
 from stores import codec
-from stores.errors import RunNotFoundError, StoreError
+from stores.errors import RunNotFoundError, StoreError, StoreWriteError
 from stores.file.chunks import Chunk, base_of, read_chunk
 from stores.file.disk import Folder, remove_folder
 from stores.file.heads import head_at, heads_before
 from stores.file.markers import write_marker
 from stores.file.moments import Cut, find_cut
-from stores.file.names import DROPPED, FORKS, chunk_name, is_key, new_key
+from stores.file.names import BEGINNING, DROPPED, FORKS, chunk_name, is_key, new_key
 from stores.file.reading import find_ref, steady
 from stores.file.refs import Ref
 from stores.file.root import Root
@@ -50,6 +51,7 @@ def begin_fork(root: Root, run_id: str, source_id: str, forked: Save) -> tuple[R
         now = find_ref(root, source_id)
         if now is None or now.key != cut.ref.key:
             raise lost_source(source_id, cut.number)
+        note_beginning(data)
         data.write(chunk_name(1), tail.lines.bytes())
         write_marker(root, ref, by=data)
     except Exception:
@@ -58,6 +60,18 @@ def begin_fork(root: Root, run_id: str, source_id: str, forked: Save) -> tuple[R
             release(root, ref.key, shared)
         raise
     return ref, tail, data
+
+
+def note_beginning(data: Folder) -> None:
+    """Say durably that the ref is to come: of a fork, or an import, no count of saves tells that it was cut off."""
+    data.put(BEGINNING, b"")
+    data.sync()
+
+
+def note_begun(data: Folder) -> None:
+    """The ref is there. Not flushed, nor insisted on: the next owner of the run sweeps the note."""
+    with suppress(StoreWriteError):
+        data.unlink(BEGINNING)
 
 
 def lost_source(source_id: str, number: int) -> RunNotFoundError:

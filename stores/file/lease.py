@@ -18,7 +18,7 @@ from stores import codec
 from stores.errors import RunExistsError, StoreError, StoreWriteError
 from stores.file.chunks import Chunk, read_from
 from stores.file.disk import Folder, remove_folder
-from stores.file.forking import begin_fork, release
+from stores.file.forking import begin_fork, note_beginning, note_begun, release
 from stores.file.locks import RunLock, is_cancelled
 from stores.file.markers import remove_marker, write_marker
 from stores.file.names import chunk_name, name_of, new_key
@@ -164,6 +164,7 @@ class FileLease:
         self._data = data
         ref.point_at(1, tail.lines.sum)
         ref.write(runs, by=data)  # where this fails the ref may be there: its data stays
+        note_begun(data)
         self._ref, self._tail = ref, tail
         if self._old_key:
             release(self._root, self._old_key)
@@ -175,7 +176,8 @@ class FileLease:
         for save in saves:
             ref.advance_by(save)
             tail.add(codec.encode_save(save), save)
-        self._write_first(runs, ref, tail)
+        self._write_first(runs, ref, tail, is_noted=True)
+        note_begun(known(self._data))
         if self._old_key:
             release(self._root, self._old_key)
 
@@ -204,12 +206,14 @@ class FileLease:
         if old and old.session_id != ref.session_id:
             remove_marker(self._root, old)
 
-    def _write_first(self, runs: Folder, ref: Ref, tail: Tail) -> None:
+    def _write_first(self, runs: Folder, ref: Ref, tail: Tail, *, is_noted: bool = False) -> None:
         """The data of a run that begins, and then its ref."""
         if self._data:
             self._data.close()
         data = self._data = self._root.make_folder("data", ref.key)
         try:
+            if is_noted:
+                note_beginning(data)
             data.write(chunk_name(1), tail.lines.bytes())
             write_marker(self._root, ref, by=data)
         except StoreError:

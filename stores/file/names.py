@@ -15,6 +15,8 @@ from functools import lru_cache
 
 DROPPED = "dropped.json"
 """In a run's data folder: no run has it any more, and it stays for the forks that read it."""
+BEGINNING = ".beginning.tmp"
+"""In a run's data folder: its ref is not written yet. It goes with unfinished files, which its name makes it one of."""
 FORKS = "forks"
 """In a run's data folder, and in a session's: a mark of each fork that reads what is there."""
 

@@ -207,7 +207,7 @@ class FileCheckpointer:
 
     def _is_lost(self, marker: dict[str, Any]) -> bool:
         """True for a run that has begun and whose ref is missing, not deleted."""
-        return look_into(self._root, marker["key"]).saves > 1 and read_ref_of(self._root, marker["id"]) is None
+        return look_into(self._root, marker["key"]).has_begun and read_ref_of(self._root, marker["id"]) is None
 
     def _tidy(self, markers: Folder, marker: dict[str, Any], session_id: str) -> None:
         """A run that a crash kept from beginning, or from beginning anew: its data goes, unless it begins right now."""

@@ -1,6 +1,7 @@
 """The data folders of a store, and those that belong to a run whose ref is gone.
 
 A crash leaves a folder without a ref only before a run's second save: one with more has lost its ref to something else.
+A fork and an import begin with several saves: there a note in the folder, which goes once the ref is there, tells so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.locks import lock_path
-from stores.file.names import DROPPED, chunk_number, may_be_of, name_of
+from stores.file.names import BEGINNING, DROPPED, chunk_number, may_be_of, name_of
 from stores.file.root import Root
 
 YOUNG = 3600
@@ -25,7 +26,8 @@ YOUNG = 3600
 class DataFolder:
     """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells.
 
-    Saves that a fork's first chunk has from its source do not count. ``is_dropped``: only forks of the run read it.
+    Saves that a fork's first chunk has from its source do not count. ``has_begun``: a ref has named it, which a run's
+    data with one save does not tell. ``is_dropped``: only forks of the run read it.
     ``unreadable``: why it may hold more than that, which is well: it is not ours to read, or a newer lovia's.
     """
 
@@ -34,6 +36,7 @@ class DataFolder:
     saves: int = 0
     run_id: str | None = None
     base: str | None = None
+    has_begun: bool = False
     is_young: bool = False
     is_dropped: bool = False
     unreadable: StoreError | None = None
@@ -53,15 +56,18 @@ def look_into(root: Root, key: str) -> DataFolder:
         if folder is None:
             return found
         found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
-        found.is_dropped = DROPPED in folder.names()
-        names = sorted(name for name in folder.names() if chunk_number(name))
+        entries = folder.names()
+        found.is_dropped = DROPPED in entries
+        names = sorted(name for name in entries if chunk_number(name))
         found.chunks = found.saves = len(names)
+        found.has_begun = found.saves > 1
         for name in names:
             with _noted(found), suppress(KeyError, TypeError):
                 document = codec.decode(folder.read(name) or b"", "chunk", where=folder.where(name))
                 found.run_id = str(document["id"])
                 found.base = (document.get("base") or {}).get("key")
                 found.saves += document["first"] + len(document["records"]) - 1 - document.get("own", 1)
+                found.has_begun = found.saves > 1 or ("own" in document and BEGINNING not in entries)
                 break
     return found
 
@@ -93,7 +99,7 @@ def lost_data(root: Root, run_id: str) -> StoreError | None:
     if not os.path.lexists(lock_path(root, run_id)):
         return None
     folders = list(survey(root, run_id).values())
-    lost = (folder for folder in folders if folder.run_id == run_id and folder.saves > 1 and not folder.is_dropped)
+    lost = (folder for folder in folders if folder.run_id == run_id and folder.has_begun and not folder.is_dropped)
     unread = (folder.unreadable for folder in folders if folder.unreadable and not folder.is_dropped)
     found = next((lost_ref(root, run_id, folder.key) for folder in lost), None) or next(unread, None)
     has_begun = os.path.lexists(root.part("runs", f"{name_of(run_id)}.json"))  # while it was searched for

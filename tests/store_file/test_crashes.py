@@ -12,6 +12,7 @@ import pytest
 from stores.errors import StoreError
 from stores.file import FileResultStore, FileStore
 from stores.file.doctor.check import repair
+from stores.file.names import BEGINNING
 from stores.references import ResultRef
 from tests.store_file.kit import chunk, files, first, go_on, later, make, only, read, rewrite, say, write_run
 
@@ -97,6 +98,7 @@ async def test_an_import_that_was_cut_off_before_its_ref_never_began(path: Path)
         async with store.checkpointer.lease(name) as lease:
             log = [first("talk" if name == "r" else None), *(later(number, "x" * 20_000) for number in range(2, 9))]
             await store.checkpointer.import_log(lease, log)
+        (path / "data" / read(only(path, "runs/*.json"))["key"] / BEGINNING).touch()
         only(path, "runs/*.json").unlink()
         again = FileStore(path).checkpointer
         assert (await again.load(name), await again.info(name), await again.runs()) == (None, None, [])

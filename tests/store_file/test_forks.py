@@ -17,7 +17,7 @@ from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
 from stores.file import FileSession, FileStore
 from stores.file.doctor.check import check, repair
-from stores.file.names import is_key
+from stores.file.names import BEGINNING, is_key
 from stores.records import Save
 from tests.store_file.kit import everything, files, first, later, only, read, rewrite, say, write_run
 
@@ -109,6 +109,7 @@ async def test_h2_a_fork_that_was_cut_off_is_in_nobodys_way(path: Path) -> None:
     store = FileStore(path).checkpointer
     await write_run(store, "r", 20, text=BIG)
     await fork(path, "r", "f", 12)
+    (path / "data" / key_of(path, "f") / BEGINNING).touch()
     only(path, "runs/f.*.json").unlink()  # as a kill before the last write leaves it
     assert await FileStore(path).checkpointer.load("f") is None
     await fork(path, "r", "f", 10)

@@ -1,14 +1,18 @@
 """A ref that something has removed: its run is damaged, never unknown, and its tools do not run again (D3, Z3)."""
 
+import errno
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from stores.errors import StoreDamagedError
+from stores.errors import StoreDamagedError, StoreWriteError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import everything, files, first, only, rewrite, write_run
+from stores.file.names import name_of
+from tests.store_file.kit import everything, files, first, later, only, rewrite, write_run
+from tests.store_file.test_forks import fork
 
 pytestmark = pytest.mark.anyio
 
@@ -94,3 +98,61 @@ async def test_d2_the_data_of_an_earlier_version_is_found_whatever_its_name(path
         await store.checkpointer.load("r")
     repair(path)
     assert await store.checkpointer.load("r") is not None
+
+
+async def fork_of_nothing(path: Path) -> None:
+    """A fork that has not gone on yet: no save of its own stands behind the one that forks."""
+    await write_run(FileStore(path).checkpointer, "source", 4)
+    await fork(path, "source", "r", 3, session="r")
+
+
+async def imported(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    async with store.lease("r") as lease:
+        await store.import_log(lease, [first("r"), later(2), later(3), later(4, status="interrupted")])
+
+
+@pytest.mark.parametrize("begin", [fork_of_nothing, imported])
+async def test_d3_a_fork_or_an_import_without_its_ref_is_no_run_that_was_cut_off(
+    path: Path, begin: Callable[[Path], Awaitable[None]]
+) -> None:
+    await begin(path)
+    store = FileStore(path).checkpointer
+    before = await store.load("r")
+    only(path, "runs/r.*.json").unlink()
+    with pytest.raises(StoreDamagedError, match=LOST):
+        await store.load("r")
+    async with store.open_runs("r") as runs:
+        assert [(info.damage or "").startswith(LOST) for info in runs] == [True]
+    async with store.lease("r") as lease:
+        with pytest.raises(StoreDamagedError, match=LOST):
+            await lease.save(first())
+    assert [(one.is_leftover, one.what) for one in repair(path)] == [
+        (False, "the ref of run 'r' is missing; it was made from the data")
+    ]
+    assert (check(path), await store.load("r")) == ([], before)
+
+
+@pytest.mark.parametrize("begin", [fork_of_nothing, imported])
+async def test_d3_a_fork_or_an_import_that_was_cut_off_before_its_ref_is_no_run(
+    path: Path, begin: Callable[[Path], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.rename
+
+    def fail(source: str, target: str, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
+        if Path(f"/proc/self/fd/{dst_dir_fd}").readlink() / target == path / "runs" / f"{name_of('r')}.json":
+            raise OSError(errno.EIO, "the disk failed")
+        rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", fail)
+        with pytest.raises(StoreWriteError):
+            await begin(path)
+    store = FileStore(path).checkpointer
+    assert (await store.load("r"), await store.info("r")) == (None, None)
+    found = [(one.is_leftover, one.what) for one in check(path) if "/data/" in one.file]
+    assert found == [(True, "a crash cut off run 'r' before it began")]
+    async with store.open_runs("r") as runs:
+        assert runs == []
+    assert check(path) == []
+    await write_run(store, "r", 2)

@@ -32,12 +32,12 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
     if folder.run_id is None:
         return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
     has_ref = _has_ref(root, folder.run_id)
-    if folder.saves > 1 and not has_ref:
+    if folder.has_begun and not has_ref:
         what = f"the ref of run {folder.run_id!r} is missing"
         if is_read:
             what += " (forks read its data: where the run was deleted, delete it again)"
         return [lost_ref_of(root, name_of(folder.run_id), file, what, [folder])]
-    if has_ref and (is_read or folder.saves > 1):
+    if has_ref and (is_read or folder.has_begun):
         what = f"a crash kept data of run {folder.run_id!r} from before it was made again"
         if is_read:
             return [Problem(file, f"{what}; forks read it", partial(release, root, folder.key), is_leftover=True)]
