@@ -7,7 +7,7 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import entries, everything, only, say, write_run
+from tests.store_file.kit import entries, everything, later, only, say, write_run
 from tests.store_file.test_forks import fork
 
 pytestmark = pytest.mark.anyio
@@ -135,3 +135,27 @@ async def test_h3_a_fork_reads_of_a_source_made_again_only_what_it_read(path: Pa
         return
     assert any("remove the fork: lovia rm" in finding.what for finding in findings)
     assert [segment.run_id for segment in await store.session.segments("talk")] == ["b", "a"]
+
+
+async def test_h3_a_vanished_fork_that_was_forked_is_read_by_its_fork_as_before(path: Path) -> None:
+    store = await talk(path)
+    await store.session.fork_session("talk", "f", upto="b")
+    await fork(path, "a", "f", 1, later(3, "end", status="completed", history_upto="b"), session="f")
+    await store.session.confirm_fork("f")
+    run = await store.checkpointer.load("f")
+    assert run is not None
+    await store.session.append("f", run.entries, run_id="f")
+    await store.checkpointer.settle("f")
+    await store.session.append("f", [say("undone")], run_id="f1")
+    await store.session.rewind("f", keep_entries=len(await store.session.load("f")) - 1)
+    await finish(store, "f2", "f", "f")
+    await store.session.fork_session("f", "g", upto="f2")
+    await store.session.confirm_fork("g")
+    before = await store.session.load("g")
+    lose(path, "sessions/f.*")
+    assert {finding.repairable for finding in repair(path)} == {True}
+    assert (check(path), await store.session.load("g")) == ([], before)
+    await store.checkpointer.delete("f2")
+    await store.session.rewind("f", keep_entries=len(before) - 3)
+    await finish(store, "f3", "f", "f")
+    assert (check(path), await store.session.load("g")) == ([], before)

@@ -26,7 +26,7 @@ from stores.file.markers import write_marker
 from stores.file.names import name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, beginning, encode_segment, fresh_session
+from stores.file.segments import SESSION, Log, beginning, encode_segment, fresh_session, read_segment, shared_places
 from stores.file.snapshots import read_snapshot
 from stores.records import RunSnapshot, Status
 from stores.surgery import entries_checksum
@@ -97,7 +97,7 @@ def _make(root: Root, left: _Left) -> str:
             if os.path.lexists(begun):
                 remove_folder(begun)
             with Folder.make(begun) as folder:
-                _fill(folder, _log(root, left), left.completed)
+                _fill(folder, _log(root, left), left.completed, _next_epoch(root, left))
             try:
                 os.rename(begun, sessions.where(name))
             except OSError as error:
@@ -111,21 +111,33 @@ def _make(root: Root, left: _Left) -> str:
 
 def _log(root: Root, left: _Left) -> Log:
     """The session with nothing in it. What forks read of it is what they know only where no run of it is missing."""
-    parts = parts_of_forks(root, name_of(left.session_id))
-    ends = [None, *(run.run_id for run in left.completed)]
+    ends = [_last_run(root, left.base), *(run.run_id for run in left.completed)]
     is_whole = all(run.head.history_upto == end for run, end in zip(left.completed, ends, strict=False))
-    epoch = 0 if is_whole else 1 + max((part["epoch"] for part in parts), default=-1)
-    fields = fresh_session(left.session_id) | beginning(left.base) | {"epoch": epoch}
-    return Log(left.session_id, fields, [], [])
+    fields = fresh_session(left.session_id) | beginning(left.base)
+    return Log(left.session_id, fields if is_whole else fields | {"epoch": _next_epoch(root, left)}, [], [])
 
 
-def _fill(folder: Folder, log: Log, runs: Sequence[RunSnapshot]) -> None:
+def _last_run(root: Root, base: dict[str, Any] | None) -> str | None:
+    """The run with which what a forked session began with ends."""
+    shared = shared_places(root, base) if base else []
+    return str(read_segment(shared[-1], None)["run"]) if shared else None
+
+
+def _next_epoch(root: Root, left: _Left) -> int:
+    """One in which no fork of the session reads anything."""
+    parts = parts_of_forks(root, name_of(left.session_id))
+    return 1 + max((int(part["epoch"]) for part in parts), default=-1)
+
+
+def _fill(folder: Folder, log: Log, runs: Sequence[RunSnapshot], epoch: int) -> None:
+    """All segments, and session.json: what is appended later is of that ``epoch``, and no fork takes it for its own."""
     for run in runs:
         meta, checksum = segment_meta(run.head, run.head.updated_at), entries_checksum(run.entries)
         name, lines = encode_segment(log, run.run_id, run.entries, meta, checksum)
         folder.write(name, lines.bytes())
         log.count(name, len(run.entries), lines.sum, run.head.updated_at)
-    folder.write(SESSION, codec.encode(log.fields))
+    fields = log.fields | {"epoch": epoch, "limit": log.fields["count"]}
+    folder.write(SESSION, codec.encode(fields))
 
 
 def _source(left: _Left) -> str:
