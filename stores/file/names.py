@@ -24,6 +24,7 @@ _UNSAFE = re.compile(r"[^a-z0-9_-]+")
 _ID = re.compile(rb'"id":("(?:[^"\\]|\\.)*")')
 _SEGMENT = re.compile(r"(\d{6,})\.(\d+)-([a-z2-7]{26})\.json")
 _KEY = re.compile(r"[0-9a-f]{20}(?:[0-9a-f]{6})?")
+_NAME = re.compile(r"[a-z0-9_-]{1,40}\.[a-z2-7]{26}")
 _UNHINTED = 20
 _CHUNK = re.compile(r"(\d{6,})\.json")
 
@@ -33,6 +34,11 @@ def name_of(record_id: str) -> str:
     """The file name of a run or session id, without ``.json``: at most 67 bytes."""
     readable = _UNSAFE.sub("", record_id.lower()[:255])[:40] or "_"
     return f"{readable}.{digest(record_id)}"
+
+
+def is_name(text: str) -> bool:
+    """True for what `name_of` makes."""
+    return _NAME.fullmatch(text) is not None
 
 
 def digest(record_id: str) -> str:

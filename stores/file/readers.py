@@ -14,9 +14,9 @@ from typing import Any
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
-from stores.file.names import FORKS, name_of, parse_segment_name
+from stores.file.names import FORKS, is_name, name_of, parse_segment_name
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, newest_places, parse_session, places_in, session_folder
+from stores.file.segments import SESSION, base_parts, newest_places, own_session, places_in, session_folder
 
 Part = dict[str, Any]
 """What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""
@@ -46,6 +46,12 @@ def marks(folder: Folder) -> dict[str, Part | None]:
         return {}
     with found:
         return {f"{name}.json": read_here(folder, found, name) for name in found.records()}
+
+
+def session_names(root: Root) -> list[str]:
+    """The names of all session folders, sorted. What else may stand among them is none."""
+    with root.open_folder("sessions") as sessions:
+        return sorted(name for name in sessions.names() if is_name(name)) if sessions else []
 
 
 def sources_first(root: Root, names: list[str]) -> list[str]:
@@ -99,7 +105,7 @@ def read_here(folder: Folder, found: Folder, name: str) -> Part | None:
             data = fork.read(SESSION)
             if data is None and is_begun(fork.path):
                 raise StoreDamagedError(f"{SESSION} is missing", where=fork.where(SESSION))
-            fields = {} if data is None else parse_session(data, fork.where(SESSION))
+            fields = {} if data is None else own_session(data, name, fork.where(SESSION))
     except StoreError:
         return read_mark(found, name)
     parts = base_parts(fields.get("base"))

@@ -117,6 +117,18 @@ def parse_session(data: bytes, where: str) -> dict[str, Any]:
     return fields
 
 
+def own_session(data: bytes, name: str, where: str) -> dict[str, Any]:
+    """session.json of the session whose folder has that name. Another's, copied there, is damage and tells nothing."""
+    fields = parse_session(data, where)
+    _check_name(fields["id"], name, where)
+    return fields
+
+
+def _check_name(session_id: str, name: str, where: str) -> None:
+    if name_of(session_id) != name:
+        raise StoreDamagedError("the file holds another session than its folder's name says", where=where)
+
+
 _COUNTERS = ("epoch", "limit", "count", "entries")
 
 
@@ -271,6 +283,7 @@ def uncounted(root: Root, name: str) -> dict[str, Any] | None:
         if folder is None or first is None:
             return None
         segment = codec.decode(folder.read(first) or b"", "segment", where=folder.where(first))
+        _check_name(str(segment.get("id")), name, folder.where(first))
     log = read_log(root, segment["id"])
     roll_forward(log)
     return log.fields

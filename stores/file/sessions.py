@@ -11,10 +11,10 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, StoreWriteError
+from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
 from stores.file.disk import Folder
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
-from stores.file.names import name_of, readable_id
+from stores.file.names import is_name, name_of, readable_id
 from stores.file.reading import steady
 from stores.file.refs import damage_text
 from stores.file.rewinding import rewind, sweep_dead
@@ -24,7 +24,7 @@ from stores.file.segments import (
     Log,
     base_parts,
     encode_segment,
-    parse_session,
+    own_session,
     read_log,
     read_segment,
     read_segments,
@@ -253,7 +253,7 @@ class FileSession:
         with self._root.open_folder("sessions") as sessions:
             if sessions is None:
                 return []
-            found = [self._info(sessions, name) for name in sessions.names()]
+            found = [self._info(sessions, name) for name in sessions.names() if is_name(name)]
         infos = [info for info in found if info]
         return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
 
@@ -263,10 +263,8 @@ class FileSession:
     def _look(self, session_id: str) -> SessionInfo | None:
         with self._root.open_folder("sessions") as sessions:
             info = self._info(sessions, name_of(session_id)) if sessions else None
-        if info and info.session_id != session_id:
-            where = self._root.part(*session_folder(session_id), SESSION)
-            other = StoreDamagedError(f"the file is not of session {session_id!r}", where=where)
-            info.session_id, info.damage = session_id, info.damage or damage_text(other)
+        if info and info.damage:
+            info.session_id = session_id
         return info
 
     def _info(self, sessions: Folder, name: str) -> SessionInfo | None:
@@ -274,7 +272,7 @@ class FileSession:
         file, data = f"{name}/{SESSION}", None
         try:
             data = sessions.read(file)
-            fields = uncounted(self._root, name) if data is None else parse_session(data, sessions.where(file))
+            fields = uncounted(self._root, name) if data is None else own_session(data, name, sessions.where(file))
         except StoreError as error:
             return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=damage_text(error))
         if fields is None or fields.get("cleared") or fields.get("prepared"):

@@ -70,7 +70,7 @@ async def test_d3_a_damaged_session_is_looked_up_as_such_under_its_id(path: Path
     await session.append("talk", [], run_id="r")
     file = only(path, "sessions/*/session.json")
     rewrite(file, id="other")
-    for what in ("the file is not of session 'talk'", "does not end as it was written"):
+    for what in ("the file holds another session than its folder's name says", "does not end as it was written"):
         info = await session.session_info("talk")
         assert info is not None
         assert (info.session_id, what in (info.damage or ""), str(file) in (info.damage or "")) == ("talk", True, True)

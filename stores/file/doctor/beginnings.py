@@ -7,7 +7,7 @@ from typing import Any
 from stores.errors import StoreDamagedError
 from stores.file.doctor.restoring import readable
 from stores.file.names import FORKS
-from stores.file.readers import is_begun, read_mark
+from stores.file.readers import is_begun, read_mark, session_names
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
@@ -16,7 +16,7 @@ from stores.file.segments import (
     base_parts,
     documents,
     fresh_session,
-    parse_session,
+    own_session,
     shared_places,
     uncounted,
 )
@@ -75,10 +75,8 @@ def _first(places: list[Place]) -> int | None:
 
 def _sources(root: Root, name: str) -> list[str]:
     """The session folders in which the fork has a mark, whatever is in it; raises where one may not be looked into."""
-    with root.open_folder("sessions") as sessions:
-        names = sorted(sessions.names()) if sessions else []
     sources = []
-    for source in names:
+    for source in session_names(root):
         with root.open_folder("sessions", source, FORKS) as marks:
             sources += [source] if marks and f"{name}.json" in marks.names() else []
     return sources
@@ -95,7 +93,7 @@ def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:
             if folder is None or session is None:
                 continue
             data, where = session.read(SESSION), session.where(SESSION)
-            fields = uncounted(root, source) if data is None else parse_session(data, where)
+            fields = uncounted(root, source) if data is None else own_session(data, source, where)
             if fields is None:
                 raise StoreDamagedError(f"{SESSION} is missing", where=where)
             found.append((len(base_parts(fields["base"])), fields["id"], read_mark(folder, name)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,8 @@ from stores.file.doctor.lost_refs import read_fields
 from stores.file.doctor.quarantine import Problem, set_aside, stranger
 from stores.file.doctor.vanished import vanished
 from stores.file.locks import SESSIONS, RunLock, lock_of
-from stores.file.names import name_of
-from stores.file.readers import sources_first
+from stores.file.names import is_name, name_of
+from stores.file.readers import session_names, sources_first
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
 from stores.file.survey import DataFolder, sources, survey
@@ -174,7 +174,14 @@ def _problems_of_root(root: Root) -> list[Problem]:
         return [Problem(error.where, error.message, lambda: _new_store_file(root))]
     names = os.listdir(root.path) if os.path.isdir(root.path) else []
     strange = [name for name in names if name not in PARTS and not name.endswith(TEMP)]
+    strange += [f"sessions/{name}" for name in _strange_among_sessions(root)]
     return [stranger(root.part(name)) for name in strange]
+
+
+def _strange_among_sessions(root: Root) -> list[str]:
+    with suppress(StoreError), root.open_folder("sessions") as sessions:
+        return sorted(name for name in sessions.names() if not is_name(name)) if sessions else []
+    return []
 
 
 def _new_store_file(root: Root) -> None:
@@ -219,8 +226,7 @@ def _units_of_runs(root: Root) -> list[Unit]:
 
 def _units_of_sessions(root: Root) -> Iterator[Unit]:
     """Those whose folder is gone first: forks among them keep what is marked in others."""
-    with root.open_folder("sessions") as sessions:
-        names = sessions.names() if sessions else []
+    names = session_names(root)
     looks = [(name_of(one), partial(problems_of_vanished, root, one)) for one in vanished(root, names)]
     looks += [(name, partial(problems_of_session, root, name)) for name in sources_first(root, names)]
     for name, look in looks:

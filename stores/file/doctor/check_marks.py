@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -12,9 +13,9 @@ from stores.file.disk import Folder
 from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside
 from stores.file.doctor.vanished import is_vanished
 from stores.file.names import FORKS, name_of
-from stores.file.readers import Part, marks, place_mark, read_here, read_mark
+from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, parse_session, session_folder
+from stores.file.segments import SESSION, base_parts, own_session, session_folder
 
 
 def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
@@ -32,7 +33,7 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
     fields: dict[str, Any] = {}
     with suppress(StoreError):
         data = folder.read(SESSION)
-        fields = {} if data is None else parse_session(data, folder.where(SESSION))
+        fields = {} if data is None else own_session(data, name, folder.where(SESSION))
     for part in base_parts(fields.get("base")):
         problems += _problems_of_mark(root, name, fields["id"], part)
     return problems
@@ -50,8 +51,11 @@ def _told(problems: list[Problem], where: str) -> Iterator[None]:
 def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[Problem]:
     """What is wrong with the mark that the forked session has where it reads that part.
 
-    Where nobody can look there, the session it stands in says so.
+    Where nobody can look there, the session it stands in says so. One whose folder is gone is made again first: a mark
+    alone would be taken for a session that was cleared.
     """
+    if not os.path.lexists(root.part(*session_folder(part["session"]))):
+        return []
     place = (*session_folder(part["session"]), FORKS)
     what = f"the mark of forked session {fork_id!r}, which keeps what it begins with, "
     with suppress(StoreError), root.open_folder(*place) as found:
@@ -88,11 +92,9 @@ def read_parts(root: Root, folder: Folder, name: str) -> list[Part]:
 def parts_of_forks(root: Root, name: str) -> list[Part]:
     """What forks read of the session in the folder of that name, as they say themselves; raises as `read_parts`."""
     parts: list[Part] = []
-    with root.open_folder("sessions") as sessions:
-        forks = sessions.names() if sessions else []
-    for fork in forks:
+    for fork in session_names(root):
         with suppress(StoreDamagedError), root.open_folder("sessions", fork) as found:
             data = found.read(SESSION) if found else None
-            fields = {} if data is None else parse_session(data, root.part("sessions", fork, SESSION))
+            fields = {} if data is None else own_session(data, fork, root.part("sessions", fork, SESSION))
             parts += [part for part in base_parts(fields.get("base")) if name_of(part["session"]) == name]
     return parts

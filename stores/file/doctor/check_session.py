@@ -9,11 +9,12 @@ from typing import Any
 from stores import codec
 from stores.codec import Lines
 from stores.entries import UnknownEntryError
-from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
+from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import TEMP, Folder
 from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
+from stores.file.doctor.foreign import folder_aside, problems_of_foreign
 from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside, stranger, unfinished_write
 from stores.file.doctor.restoring import Lost, leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
@@ -30,7 +31,7 @@ from stores.file.segments import (
     fresh_session,
     is_lost_beside,
     newest_places,
-    parse_session,
+    own_session,
     places_in,
     read_log,
     read_session,
@@ -49,18 +50,18 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         problems = [stranger(folder.where(entry)) for entry in strange]
         problems += _problems_of_markers(root, name)
         problems += problems_of_marks(root, folder, name)
-        file = folder.where(SESSION)
+        file, wrong = folder.where(SESSION), ""
         try:
             data = folder.read(SESSION)
-            fields = None if data is None else parse_session(data, file)
-            if fields and name_of(fields["id"]) != name:
-                raise StoreDamagedError("the file holds another session than its folder's name says", where=file)
+            fields = None if data is None else own_session(data, name, file)
         except (StoreUnreadableError, StoreVersionError) as error:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
-            return [*problems, _unread(root, name, places, error.message)]
-    if fields is None and _is_lost(root, name, places):
-        return [*problems, _unread(root, name, places, f"{SESSION} is missing")]
+            fields, wrong = None, error.message
+    if fields is None and (foreign := problems_of_foreign(root, name, places, is_own=False)):
+        return foreign
+    if wrong or (fields is None and _is_lost(root, name, places)):
+        return [*problems, _unread(root, name, places, wrong or f"{SESSION} is missing")]
     session_id = fields["id"] if fields else session_file.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
@@ -75,12 +76,17 @@ def _is_lost(root: Root, name: str, places: list[Place]) -> bool:
 
 
 def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
-    """A session.json that is lost: it can be made again, unless nothing tells what its forked session began with."""
+    """A session.json that is lost: it can be made again, unless nothing tells what its forked session began with.
+
+    Where nothing else is left the folder goes aside, and the session is made again as one whose folder is gone.
+    """
     file = root.part("sessions", name, SESSION)
     try:
         found = session_file.remade(root, name, places)
     except StoreError as error:
         return Problem(file, what, outlook=f"it cannot be made again, and the session is left as it is: {error}")
+    if found is None and not places:
+        return folder_aside(root, name, f"{what}, and nothing else is left of the session")
     mend = partial(session_file.write, root, name, places)
     return Problem(file, what, mend, outlook=found.outlook if found else "")
 
@@ -123,6 +129,8 @@ def _undone(root: Root, session_id: str, log: Log, places: list[Place]) -> list[
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
     """Segments that cannot be read: checkpoints make them again, or else the session goes on without the first."""
+    if foreign := problems_of_foreign(root, name_of(session_id), places, is_own=True):
+        return foreign
     if found := restorable(root, session_id, places):
         return [_restorable(root, lost) for lost in found]
     where = error.where or SESSION

@@ -20,6 +20,7 @@ from stores.file.doctor.restoring import ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
+from stores.file.readers import session_names
 from stores.file.reading import steady
 from stores.file.refs import Ref
 from stores.file.results import RESULTS, read_output
@@ -129,10 +130,8 @@ def held_run(root: Root, run_digest: str) -> Ref | None:
 
     Raises `StoreUnreadableError` or `StoreVersionError` where one that cannot be looked into may be another.
     """
-    with root.open_folder("sessions") as sessions:
-        names = sorted(sessions.names()) if sessions else []
     found = []
-    for name in names:
+    for name in session_names(root):
         with suppress(StoreDamagedError):
             ref = steady(partial(_held_in, root, name, run_digest))
             found += [ref] if ref else []

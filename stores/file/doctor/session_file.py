@@ -147,7 +147,8 @@ def write(root: Root, name: str, places: list[Place]) -> str | None:
 def id_in(root: Root, name: str, places: list[Place]) -> str | None:
     """The session's id, from the first segment that can be read, or else from the run of one that cannot."""
     for place in places:
-        if document := readable(place):
+        document = readable(place)
+        if document and name_of(str(document.get("id"))) == name:
             return str(document["id"])
     refs = [ref for place in places if (ref := ref_of(root, place.digest)) and ref.session_id]
     return next((ref.session_id for ref in refs if ref.session_id and name_of(ref.session_id) == name), None)

@@ -1,0 +1,87 @@
+"""What was copied into a session's folder from another's, or between them, tells nothing and costs nothing (D3, H3)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from stores.entries import Entry
+from stores.file import FileStore
+from stores.file.doctor.check import check, repair
+from tests.store_file.kit import entries, everything, only
+from tests.store_file.test_forks import fork
+from tests.store_file.test_vanished import finish
+
+pytestmark = pytest.mark.anyio
+
+IDS = ("talk", "other", "f", "g")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def four(path: Path) -> FileStore:
+    """Sessions ``talk`` and ``other`` of two runs, and ``f`` and ``g``, which begin with the first one's first run."""
+    store = FileStore(path)
+    for session in ("talk", "other"):
+        await finish(store, f"{session}1", None, session)
+        await finish(store, f"{session}2", f"{session}1", session)
+    for name in ("f", "g"):
+        await store.session.fork_session("talk", name, upto="talk1")
+        await fork(path, "talk2", name, 2, session=name)
+        await store.session.confirm_fork(name)
+        await finish(store, f"{name}1", "talk1", name)
+    return store
+
+
+async def loaded(path: Path) -> list[list[Entry]]:
+    return [await FileStore(path).session.load(session_id) for session_id in IDS]
+
+
+def folder_of(path: Path, session_id: str) -> Path:
+    return only(path, f"sessions/{session_id}.*/session.json").parent
+
+
+async def test_h3_another_session_json_in_a_forks_folder_is_a_lost_one_and_costs_no_mark(path: Path) -> None:
+    store = await four(path)
+    for run_id in ("talk2", "talk1"):
+        await store.checkpointer.delete(run_id)
+    await store.session.clear("talk")
+    before, marks = await loaded(path), {name for name in everything(path) if "/forks/" in name}
+    file = folder_of(path, "f") / "session.json"
+    shutil.copy(folder_of(path, "other") / "session.json", file)
+    assert [Path(finding.file) for finding in check(path)] == [file]
+    (done,) = repair(path)
+    assert (done.repairable, "quarantine/" in done.what) == (True, True)
+    assert (check(path), await loaded(path)) == ([], before)
+    assert marks <= everything(path).keys()
+
+
+@pytest.mark.parametrize(("source", "target"), [("other", "talk"), ("talk", "other"), ("other", "f"), ("f", "g")])
+@pytest.mark.parametrize("how", ["instead", "over"])
+async def test_d3_a_session_whose_folder_holds_another_is_made_again_once(
+    path: Path, source: str, target: str, how: str
+) -> None:
+    await four(path)
+    before, folder = await loaded(path), folder_of(path, target)
+    if how == "instead":
+        shutil.rmtree(folder)
+    shutil.copytree(folder_of(path, source), folder, dirs_exist_ok=True)
+    assert {finding.repairable for finding in repair(path)} == {True}
+    aside = entries(path / "quarantine")
+    assert all(name.startswith(f"sessions__{folder.name}") for name in aside)
+    assert (repair(path), entries(path / "quarantine"), await loaded(path)) == ([], aside, before)
+
+
+async def test_d3_a_stray_file_among_the_sessions_is_one_finding_and_no_session(path: Path) -> None:
+    store = await four(path)
+    for run_id in ("talk2", "talk1"):
+        await store.checkpointer.delete(run_id)
+    await store.session.clear("talk")
+    stray = path / "sessions" / "notes.txt"
+    stray.write_text("hi\n")
+    for findings in (check(path), repair(path)):
+        assert [(finding.file, finding.repairable) for finding in findings] == [(str(stray), False)]
+    assert {info.session_id for info in await store.session.sessions()} == {"other", "f", "g"}
