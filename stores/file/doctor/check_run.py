@@ -24,6 +24,7 @@ from stores.file.segments import session_folder
 from stores.file.session_forking import bare_fork
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER
+from stores.ids import as_words
 from stores.records import Status
 
 
@@ -42,8 +43,8 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         if _is_hidden(folders, mine):
             return [Problem(file, f"{error.message}; its data may be what cannot be read")]
         return [lost_ref_of(root, name, file, error.message, mine)]
-    if ref.is_deleted:
-        return [] if ref.fields.get("keep") else [_half_deleted(root, ref, file)]
+    if ref.is_deleted and not ref.fields.get("keep"):
+        return [_half_deleted(root, ref, file)]
     fresh, wrong = examine(root, ref)
     return [
         *_problems_of_chunks(root, ref, fresh, wrong),
@@ -79,6 +80,8 @@ def _problems_of_chunks(root: Root, ref: Ref, fresh: Ref, error: StoreError | No
     if isinstance(error, (StoreUnreadableError, StoreVersionError, UnknownEntryError)):
         return [Problem(file, error.message)]
     if "/" in file and not file.startswith(own):
+        if ref.is_deleted:
+            return [_lost_history(ref, file, f"{error.message}, which the history kept of fork {ref.run_id!r} shares")]
         return [_damaged_source(root, ref, file, error.message)]
     return [_damaged(root, ref, fresh, file, error.message)]
 
@@ -181,7 +184,9 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
     kept = found.last if found else fresh.save
     back = partial(_cut_back, root, ref, fresh, found)
-    if not (found and found.is_proven) and is_finished(root, ref):
+    if ref.is_deleted and (not kept or (found and _is_fork_lost(ref, found))):
+        return _lost_history(ref, file, what)
+    if not ref.is_deleted and not (found and found.is_proven) and is_finished(root, ref):
         mend = partial(set_finished_aside, root, ref, back, stays=bool(kept))
         return Problem(file, what, mend, outlook=CAN_ANSWER)
     if found and _is_fork_lost(ref, found):
@@ -194,6 +199,12 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
         doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
     keep = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
     return Problem(file, what, keep, outlook=f"saves 1 to {kept} can be kept{doubt}")
+
+
+def _lost_history(ref: Ref, file: str, what: str) -> Problem:
+    """Nothing can be kept of what was kept of a run that is gone, and no id starts over by that."""
+    outlook = f"no save of the history kept of run {ref.run_id!r} can be read"
+    return Problem(file, what, outlook=f"{outlook}: remove it with: lovia rm {as_words(f'run:{ref.run_id}')}")
 
 
 def _is_fork_lost(ref: Ref, found: Salvage) -> bool:
@@ -231,6 +242,8 @@ def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str
                 moved_now = set_aside(root, "data", ref.key, chunk_name(number))
                 aside = aside or moved_now
         data.sync()
+        if ref.is_deleted:
+            fresh.fields["status"] = ref.status  # its data does not know
         with root.make_folder("runs") as runs:
             fresh.write(runs, by=data)
     return done + moved(aside)
@@ -241,7 +254,7 @@ def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> 
 
     ``fresh`` is the ref as the data has it; None where something is wrong with that, which has been said.
     """
-    if ref.session_id is None or ref.status == Status.COMPLETED:
+    if ref.session_id is None or ref.is_deleted or ref.status == Status.COMPLETED:
         return []
     if fresh and fresh.status != Status.COMPLETED and is_finished(root, ref):
         return [unfinished(root, ref, ref_file)]

@@ -1,0 +1,80 @@
+"""The doctor looks at histories of runs that are gone as at those of others, and brings no run back by it (D3, H1)."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stores.file import FileStore
+from stores.file.doctor.check import check, repair
+from tests.store_file.kit import only, write_run
+from tests.store_file.test_forks import BIG, fork, key_of, texts
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".lovia"
+
+
+async def kept(path: Path, **end: object) -> Path:
+    """The data folder of run ``r``, which is gone all but its history."""
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 12, text=BIG, **end)
+    await store.delete("r", keep_history=True)
+    assert check(path) == []
+    return path / "data" / key_of(path, "r")
+
+
+@pytest.mark.parametrize("end", [{}, {"status": "completed"}])
+async def test_d3_what_stands_before_the_damage_of_a_kept_history_is_kept(path: Path, end: dict[str, object]) -> None:
+    file = await kept(path, **end) / "000002.json"
+    file.write_bytes(b"junk")
+    (finding,) = check(path)
+    assert (finding.file, finding.repairable, finding.what[-26:]) == (str(file), True, "; saves 1 to 4 can be kept")
+    assert "; what was there was moved to quarantine/" in repair(path)[0].what
+    store = FileStore(path).checkpointer
+    assert (check(path), await store.load("r"), await store.runs()) == ([], None, [])
+    assert [info.run_id for info in await store.kept_histories()] == ["r"]
+    assert [row.number for row in await store.history("r")] == [4, 3, 2, 1]
+    await fork(path, "r", "f", 3)
+    assert (check(path), len(await texts(path, "f"))) == ([], 3)
+
+
+def junk(data: Path) -> None:
+    (data / "000001.json").write_bytes(b"junk")
+
+
+@pytest.mark.parametrize("damage", [shutil.rmtree, junk])
+async def test_d3_a_kept_history_of_which_nothing_can_be_read_is_named_until_it_is_removed(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(await kept(path))
+    for findings in (check(path), repair(path), check(path)):
+        (finding,) = findings
+        assert (finding.repairable, finding.is_lost) == (False, False)
+        assert finding.what.endswith(
+            "; no save of the history kept of run 'r' can be read: remove it with: lovia rm run:r"
+        )
+    await FileStore(path).checkpointer.delete("r")
+    assert check(path) == []
+
+
+async def test_h2_a_kept_history_tells_of_what_it_shares_and_has_lost_and_of_its_mark(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 12, text=BIG)
+    await fork(path, "r", "f", 10)
+    shared = path / "data" / key_of(path, "r")
+    for run_id in ("f", "r"):
+        await store.delete(run_id, keep_history=run_id == "f")
+    mark = only(shared, "forks/*.json")
+    whole = mark.read_bytes()
+    mark.unlink()
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert (check(path), mark.read_bytes()) == ([], whole)
+    (shared / "000001.json").unlink()
+    (finding,) = check(path)
+    assert (finding.repairable, "which the history kept of fork 'f' shares" in finding.what) == (False, True)
+    assert repair(path) == [finding]
