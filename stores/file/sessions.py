@@ -11,7 +11,7 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON, Entry
-from stores.errors import SegmentDiffersError, StoreError, StoreWriteError
+from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, StoreWriteError
 from stores.file.disk import Folder
 from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
 from stores.file.names import is_name, name_of, readable_id
