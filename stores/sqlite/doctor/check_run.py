@@ -17,7 +17,7 @@ from stores.findings import CAN_ANSWER, answers
 from stores.records import Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.finished import Finished, finished_run, write_again
-from stores.sqlite.doctor.quarantine import copy_aside, set_aside
+from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
 from stores.sqlite.saves import read_saves
@@ -88,11 +88,11 @@ class Diagnosis:
         if self.is_finished:
             return answers(self.run_id, f"moved aside into {aside}")
         if self.is_lost_fork:
-            return (
+            return Lost(
                 f"fork {self.run_id!r} cannot be kept without it: it was moved aside into {aside}, and its id is free"
             )
         if self.is_lost or not self.restored:
-            return (
+            return Lost(
                 f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
                 "and its id would start over"
             )
@@ -244,7 +244,7 @@ def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str 
     """
     found = examine(connection, run_id, where=where)
     if not found.problems or not found.can_mend:
-        return None
+        return "it is whole again" if found.can_mend else None
     mine: tuple[Any, ...] = (run_id,)
     copy_aside(connection, "lovia_runs", _WHY, "run_id = ?", *mine)
     set_aside(connection, "lovia_lines", _WHY, "run_id = ?", *mine)

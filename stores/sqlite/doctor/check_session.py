@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import led_elsewhere, seen_in
+from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.doctor.restoring import restorable
+from stores.sqlite.doctor.restoring import has_outputs, restorable
+from stores.sqlite.doctor.session_diagnosis import Diagnosis
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
@@ -21,66 +23,6 @@ if TYPE_CHECKING:
 
 _WHY = "it was damaged"
 _EXTRA = "its session does not count it"
-
-
-@dataclass(slots=True)
-class Diagnosis:
-    """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, ``made`` those that
-    checkpoints have, and ``lost`` how many neither. ``extra`` are whole ones that a whole row does not count, and
-    ``led`` is a strand with which the session has what its row counts.
-    """
-
-    session_id: str
-    problems: list[str] = field(default_factory=list)
-    row: SessionRow | None = None
-    whole: list[int] = field(default_factory=list)
-    damaged: list[int] = field(default_factory=list)
-    made: list[SegmentRow] = field(default_factory=list)
-    lost: int = 0
-    entries: int = 0
-    can_mend: bool = True
-    strand: Strand | None = None
-    led: Strand | None = None
-    extra: list[int] = field(default_factory=list)
-
-    @property
-    def is_lost(self) -> bool:
-        return self.can_mend and bool(self.problems) and not self.whole and not self.made and self.led is None
-
-    @property
-    def outlook(self) -> str:
-        """What mending can do."""
-        if self.is_lost:
-            return f"nothing of session {self.session_id!r} can be kept, and its id would start over"
-        if not self.problems or not self.can_mend:
-            return ""
-        if self.led is not None:
-            return "the strand with which it has what its row counts can be told"
-        made = f"{self._made()} can be made again from {self._runs()}" if self.made else ""
-        return made or ("the session can be kept without it" if self.lost else "its row can be made from its segments")
-
-    def done(self, aside: str) -> str:
-        """What mending has done; what could not be kept is in ``aside``."""
-        if self.is_lost:
-            what = f"nothing of session {self.session_id!r} can be kept"
-            return f"{what}: it was moved aside into {aside}, and its id would start over"
-        if self.led is not None:
-            return f"session {self.session_id!r} has again what its row counts"
-        done = [f"{self._made()} was made again from {self._runs()}"] if self.made else []
-        if self.lost:
-            done.append(f"no checkpoint holds the same, so session {self.session_id!r} goes on without {self._lost()}")
-        if self.damaged or self.extra:
-            done.append(f"what was there was moved aside into {aside}")
-        return "; ".join(done) or f"the row of session {self.session_id!r} was made again from its segments"
-
-    def _made(self) -> str:
-        return " and ".join(f"segment {one.n}" for one in self.made)
-
-    def _runs(self) -> str:
-        return " and ".join(f"the checkpoint of run {one.run_id!r}" for one in self.made)
-
-    def _lost(self) -> str:
-        return f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
 
 
 def stray_rows(connection: Connection) -> Iterator[tuple[str, int]]:
@@ -100,14 +42,20 @@ def set_stray_aside(connection: Connection, rowid: int, *, aside: str) -> str:
 
 
 def session_ids(connection: Connection) -> list[str]:
-    """Every session that there is a row of, or that has a strand. Forks come last: what they share is made again where
-    it came from."""
+    """Every session that there is a row of, or that has a strand. Forks come behind what they were forked from, where
+    what they share is made again."""
     stray = {rowid for _, rowid in stray_rows(connection)}
     rows = fetch(connection, "SELECT rowid, session_id FROM lovia_sessions")
     names = {name for rowid, name in rows if rowid not in stray}
     names |= {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE state = 'own'")}
-    forks = {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE base IS NOT NULL")}
-    return sorted(names, key=lambda name: (name in forks, str(name)))
+    depths: dict[object, int] = {}
+    strands: dict[object, tuple[object, int]] = {}
+    query = "SELECT strand, base, session_id FROM lovia_strands ORDER BY strand"  # a base is older
+    for number, base, name in fetch(connection, query):
+        source, depth = strands.get(base, (name, 0))
+        depths[name] = depth + (source != name)
+        strands[number] = name, depths[name]
+    return sorted(names, key=lambda name: (depths.get(name, 0), str(name)))
 
 
 def is_reached(connection: Connection, session_id: str, *, where: str) -> bool:
@@ -132,25 +80,40 @@ def examine(connection: Connection, session_id: str, *, where: str) -> Diagnosis
         found.problems.append(error.message)
         found.can_mend = False
         return found
-    segments = seen_in(connection, found.strand, where=where)
-    whole = _go_through(connection, found, segments, where=where)
+    with suppress(StoreDamagedError):
+        found.chain = [piece for piece, _ in pieces(connection, found.strand, where=where)]
+    whole = _go_through(connection, found, where=where)
     if not found.problems:
         _compare(connection, found, whole, where=where)
     if found.problems and found.can_mend and found.led is None:
-        row = found.row or SessionRow(session_id, len(segments))
-        shared = found.strand.upto if found.strand else 0
-        if {segment.n for segment in whole} >= set(
-            range(1, shared + 1)
-        ):  # what it shares is its source's to make again
-            found.made = restorable(connection, row, whole, found.damaged, where=where)
-        found.lost = max(row.segments, len(segments) - len(found.extra)) - len(whole) - len(found.made)
+        _look_for_lost(connection, found, whole, where=where)
     return found
 
 
-def _go_through(connection: Connection, found: Diagnosis, segments: list[int], *, where: str) -> list[SegmentRow]:
+def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[SegmentRow], *, where: str) -> None:
+    """Look for what can be made again, and count what cannot."""
+    hidden = _hidden(connection, found.damaged, whole)
+    count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
+    row = found.row or SessionRow(found.session_id, count)
+    found.made = restorable(
+        connection, row, found.chain, whole, found.damaged, is_counted=found.row is not None, where=where
+    )
+    found.bared = [segment.n for segment in whole if segment.n in hidden]
+    found.filled = [one for one in found.made if has_outputs(one, where=where)]
+    found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made)
+
+
+def _hidden(connection: Connection, damaged: list[int], whole: list[SegmentRow]) -> list[int]:
+    """The numbers of the whole segments of which a copy is damaged that hid them."""
+    rows = [fetch(connection, "SELECT n, run_id FROM lovia_segments WHERE rowid = ?", (rowid,)) for rowid in damaged]
+    copies = {copy for row in rows for copy in row}
+    return [segment.n for segment in whole if (segment.n, segment.run_id) in copies]
+
+
+def _go_through(connection: Connection, found: Diagnosis, *, where: str) -> list[SegmentRow]:
     """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3)."""
     whole = []
-    for rowid in segments:
+    for rowid in seen_in(connection, found.strand, where=where):
         try:
             segment = read_segment(connection, rowid, where=where)
             entries = len(segment.segment(where=where).entries)
@@ -189,6 +152,7 @@ def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow], 
         _read_all(connection, found, row, where=where)
         return
     found.led = led_elsewhere(connection, found.strand, row, where=where)
+    found.is_led_whole = found.led is not None and fits(connection, found.led, row, where=where)
 
 
 def _read_all(connection: Connection, found: Diagnosis, row: SessionRow, *, where: str) -> None:
@@ -240,7 +204,7 @@ def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int], *,
     strand = strand_of(connection, found.session_id, where=where)
     if not whole:
         return strand
-    if found.made and not (found.lost or found.extra):
+    if found.is_in_order:
         return None  # all stand where they stood
     if strand is None or strand.base is not None or readers(connection, strand.number) != []:
         _copy(connection, strand, found.session_id, whole, where=where)
@@ -262,14 +226,15 @@ def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
 
 
 def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[int]:
-    """Put the segments that checkpoints have in their places; the row ids of all that are whole then, in order.
+    """Put the segments that checkpoints have in their places, in whatever strand that is. The row ids of all that are
+    whole then, in order.
 
     The extra ones are still there, and no part of the session."""
     if not found.made:
         return found.whole
     strand = found.strand or new_strand(connection, found.session_id)
     for one in found.made:
-        replace(one, strand=strand.number).put(connection)
+        replace(one, strand=one.strand or strand.number).put(connection)
     return [rowid for rowid in seen_in(connection, strand, where=where) if rowid not in found.extra]
 
 

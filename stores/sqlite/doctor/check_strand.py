@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import fits, has_runs, reaches, runs_of, with_base
+from stores.sqlite.doctor.leading import began_behind, fits, has_runs, histories, reaches, runs_of, with_base
 from stores.sqlite.doctor.links import Diagnosis, Row, diagnoses, put_right
+from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
 
@@ -24,6 +25,7 @@ _MOST = 100_000
 """How many values of one column are tried, at the most: a second's work."""
 
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
+_NUMBERS = "SELECT strand FROM lovia_strands"
 _MISSING = (
     "SELECT DISTINCT strand FROM lovia_segments WHERE typeof(strand) = 'integer'"
     " AND strand NOT IN (SELECT strand FROM lovia_strands)"
@@ -33,7 +35,7 @@ _MISSING = (
 def examine(connection: Connection, *, where: str) -> list[Diagnosis]:
     """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one."""
     damaged = [row for row in fetch(connection, _ROWS) if not as_written(row)]
-    missing = [number for (number,) in fetch(connection, _MISSING)]
+    missing = _missing(connection)
     return diagnoses(damaged, missing, lambda number, row: _told(connection, number, row, where=where))
 
 
@@ -47,24 +49,38 @@ def mend(connection: Connection, number: int, *, aside: str, where: str) -> str 
 
 
 def _told(connection: Connection, number: int, row: Row | None, *, where: str) -> Diagnosis:
-    query = "SELECT session_id FROM lovia_segments WHERE strand = ? LIMIT 1"
-    ((session_id,),) = [row[1:2]] if row else fetch(connection, query, (number,)) or [("",)]
-    state = "not what was written" if row else "missing"
-    what = f"the row that says where the segments of session {session_id!r} are is {state} (strand {number})"
     if row is not None:
+        what = _what(row[1], number, "not what was written")
         if proven := _proven(connection, row):
             return Diagnosis(number, what, row, proven, "as it was written")
         stands = Strand(*row[:-1])
         if _can_be(connection, stands, where=where):
             return Diagnosis(number, what, row, stands, "as it stands, which agrees with all else")
-    strand = _by_segments(connection, number, row[1] if row else None, where=where)
+    how, strand = "from the segments that name it", _by_segments(connection, number, row and row[1], where=where)
+    if strand is None:
+        how, strand = "from what the runs of its forks tell", _by_forks(connection, number, where=where)
     if strand is None and _is_named(connection, number):
-        strand = Strand(number, str(session_id), state=DROPPED)
-        return Diagnosis(number, what, row, strand, "without what it held, which nothing tells")
+        how, strand = (
+            "without what it held, which nothing tells",
+            Strand(number, str(row[1] if row else ""), state=DROPPED),
+        )
+    if row is None:
+        what = _what(strand.session_id if strand else "", number, "missing")
     doubt = ""
-    if strand and strand.state == DROPPED and not _is_there(connection, strand.session_id):
+    if strand and strand.session_id and strand.state == DROPPED and not _is_there(connection, strand.session_id):
         doubt = "; whether that session was removed cannot be told, so what there is of it is for its forks alone"
-    return Diagnosis(number, what, row, strand, "from the segments that name it", doubt, "nothing tells what it was")
+    return Diagnosis(number, what, row, strand, how, doubt, "nothing tells what it was")
+
+
+def _what(session_id: Any, number: int, state: str) -> str:
+    return f"the row that says where the segments of session {session_id!r} are is {state} (strand {number})"
+
+
+def _missing(connection: Connection) -> list[int]:
+    """The strands of which there is no row, though segments stand in them, or others go on from them."""
+    strands = [strand for row in fetch(connection, _ROWS) if (strand := as_written(row))]
+    bases = {strand.base for strand in strands if strand.base is not None}
+    return sorted({n for (n,) in fetch(connection, _MISSING)} | (bases - {n for (n,) in fetch(connection, _NUMBERS)}))
 
 
 def _proven(connection: Connection, row: Row) -> Strand | None:
@@ -147,6 +163,35 @@ def _by_segments(connection: Connection, number: int, said: Any, *, where: str) 
         strand = Strand(number, session_id, state=_state(connection, number, session_id))
         return strand if first == 1 else with_base(connection, strand, first - 1, [run_id], where=where)
     return None
+
+
+def _by_forks(connection: Connection, number: int, *, where: str) -> Strand | None:
+    """The strand as those tell that go on from it, where no segment does; None when they do not."""
+    rows = fetch(connection, f"{_ROWS} WHERE base = ? ORDER BY upto DESC", (number,))
+    forks = [fork for row in rows if (fork := as_written(row))]
+    for session_id in _sources(connection, forks, where=where):
+        strand = Strand(number, session_id, state=_state(connection, number, session_id))
+        told = with_base(connection, strand, forks[0].upto, runs_of(connection, forks[0].session_id), where=where)
+        return told if told.base is not None else began_behind(connection, strand, where=where)
+    return None
+
+
+def _sources(connection: Connection, forks: list[Strand], *, where: str) -> Iterator[str]:
+    """The session from which these began, the surest first: as their own rows tell, the runs that theirs were forked
+    from, and those with which their histories ended."""
+    yield from (fork.session_id for fork in forks if fork.upto > fork.shared)
+    if not has_runs(connection):
+        return
+    names = [(fork.session_id, run_id) for fork in forks for run_id in runs_of(connection, fork.session_id)]
+    lines = [(name, fetch(connection, "SELECT data FROM lovia_lines WHERE run_id = ?", (run,))) for name, run in names]
+    origins = [(name, parent_of(data)) for name, found in lines for (data,) in found]
+    query = "SELECT session_id FROM lovia_runs WHERE run_id = ? AND session_id IS NOT ?"
+    for name, run_id in origins:
+        yield from (found for (found,) in fetch(connection, query, (run_id, name)) if isinstance(found, str))
+    for fork in forks:
+        for run_id in histories(connection, fork.session_id, where=where):
+            found = fetch(connection, query, (run_id, fork.session_id))
+            yield from (name for (name,) in found if isinstance(name, str))
 
 
 def _state(connection: Connection, number: int, session_id: str) -> str:

@@ -14,7 +14,7 @@ from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.saves import read_snapshot
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
-from stores.sqlite.strands import DROPPED, Strand, pieces, strand_at
+from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces, strand_at
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -64,7 +64,8 @@ def fits(connection: Connection, strand: Strand, row: SessionRow, *, where: str)
 
 def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow, *, where: str) -> Strand | None:
     """A strand with which the session has what its row counts, where that is sure, in the place of one that is
-    missing, or that leads to something else. Of one that is missing no segment tells."""
+    missing, or that leads to something else; or the one with what it began with, in the place of one that is missing.
+    Of that no segment tells."""
     query = "SELECT max(strand) FROM lovia_strands"
     number = strand.number if strand else (fetch(connection, query)[0][0] or 0) + 1
     first = "SELECT min(n) FROM lovia_segments WHERE strand = ? AND typeof(n) = 'integer'"
@@ -73,7 +74,10 @@ def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow
     found = Strand(number, row.session_id)
     if upto:
         found = with_base(connection, found, upto, runs_of(connection, row.session_id), where=where)
-    return found if found != strand and fits(connection, found, row, where=where) else None
+    if found != strand and fits(connection, found, row, where=where):
+        return found
+    began = None if strand else began_behind(connection, Strand(number, row.session_id), where=where)
+    return began if began and began.base is not None else None
 
 
 def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[str], *, where: str) -> Strand:
@@ -91,6 +95,17 @@ def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[st
     return next(iter([*fitting, *reached]), alone)
 
 
+def began_behind(connection: Connection, alone: Strand, *, where: str) -> Strand:
+    """The strand with the one with which its session began, where a run of that says so: it is a fork itself."""
+    query = "SELECT strand, n FROM lovia_segments WHERE strand < ? AND run_id = ? AND session_id != ?"
+    for run_id in histories(connection, alone.session_id, where=where):
+        for base, n in fetch(connection, query, (alone.number, run_id, alone.session_id)):
+            strand = replace(alone, base=base, upto=n, shared=n)
+            if reaches(connection, strand, where=where):
+                return strand
+    return alone
+
+
 def _own_before(connection: Connection, strand: Strand, *, where: str) -> Iterator[Strand]:
     """The older strands that the strand's session had, the newest first."""
     query = "SELECT strand FROM lovia_strands WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
@@ -98,6 +113,20 @@ def _own_before(connection: Connection, strand: Strand, *, where: str) -> Iterat
         with suppress(StoreDamagedError):
             if found := strand_at(connection, number, where=where):
                 yield found
+
+
+def forks_at(connection: Connection, strand: Strand) -> list[Strand]:
+    """The strands of other sessions that began with what that one has, up to some segment."""
+    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands WHERE base = ?", (strand.number,))
+    forks = [fork for row in rows if (fork := as_written(row))]
+    return [fork for fork in forks if fork.session_id != strand.session_id]
+
+
+def histories(connection: Connection, session_id: str, *, where: str) -> Iterator[str]:
+    """The runs with whose segments the histories of the session's runs ended: one of them is what a fork began with."""
+    for run_id in runs_of(connection, session_id):
+        if began := _history_upto(connection, run_id, where=where):
+            yield began
 
 
 def _history_upto(connection: Connection, run_id: str, *, where: str) -> str | None:

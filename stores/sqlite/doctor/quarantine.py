@@ -30,6 +30,10 @@ QUARANTINE = Part(
 ASIDE = "the table lovia_quarantine"
 
 
+class Lost(str):
+    """What was done with a record of which nothing could be kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is the matter, and how it is mended: None where nothing can, or need, be done.
@@ -47,10 +51,11 @@ class Problem:
     is_leftover: bool = False
 
     def finding(self, file: str, done: str | None = None) -> Finding:
-        """What the doctor reports, before it has ``done`` something or after."""
-        more = done or self.outlook
+        """What the doctor reports, before it has ``done`` something or after: then what was done is what it tells."""
+        more = self.outlook if done is None else done
         what = f"{self.what}; {more}" if more else self.what
-        return Finding(file, what, self.mend is not None, self.is_leftover, self.is_lost)
+        is_lost = self.is_lost if done is None else isinstance(done, Lost)
+        return Finding(file, what, self.mend is not None, self.is_leftover, is_lost)
 
 
 def copy_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:

@@ -1,22 +1,27 @@
 """A session's lost segments, made again in their place from the checkpoints of their runs (R7).
 
 A completed run's checkpoint holds all that its segment did. Which run's a lost segment was, its damaged row says, and
-with it the checksum that proves it; of a row that is gone, the count of entries in the session's row does.
+with it the checksum that proves it; of a row that is gone, the runs before and behind it do, which name the one that
+their history ended with, and the counts in the session's row.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stores import codec
 from stores.closing import segment_meta
-from stores.errors import StoreError, StoreVersionError
+from stores.entries import ToolResultEntry
+from stores.errors import StoreError
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.rows import RUNS, read_row
+from stores.sqlite.doctor.leading import forks_at, has_runs, histories
+from stores.sqlite.rows import read_row
 from stores.sqlite.saves import read_snapshot
-from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries
+from stores.sqlite.strands import Strand
 from stores.surgery import entries_checksum
 
 if TYPE_CHECKING:
@@ -24,56 +29,187 @@ if TYPE_CHECKING:
 
 
 def restorable(
-    connection: Connection, session: SessionRow, whole: list[SegmentRow], damaged: list[int], *, where: str
+    connection: Connection,
+    session: SessionRow,
+    chain: list[Strand],
+    whole: list[SegmentRow],
+    damaged: list[int],
+    *,
+    is_counted: bool,
+    where: str,
 ) -> list[SegmentRow]:
     """The segments among the ``session.segments`` that are lost, as far as checkpoints have them, in their order.
 
-    ``damaged`` are the row ids of what is left of them. Their ``strand`` is for the caller to set.
+    Unless ``is_counted``, how many there were is not known. Where none of the session's own is left, there was one of
+    every completed run: a rewind deletes the checkpoints of what it cuts first.
+
+    Each is to be put into the strand of the ``chain`` in which it stood, the session's own first; 0 is one that there
+    is none of. ``damaged`` are the row ids of what is left of them.
     """
-    present = {row.run_id for row in whole}
-    runs = [run for run in _completed(connection, session.session_id, where=where) if run.run_id not in present]
-    lost = sorted({*range(1, session.segments + 1)} - {row.n for row in whole})
-    proven = _proven(connection, runs, lost, damaged) if runs and lost else {}
-    named = {run.run_id for run in proven.values()}
-    rest = [run for run in runs if run.run_id not in named]
-    made = proven | dict(zip([n for n in lost if n not in proven], rest, strict=False))
-    held = sum(len(row.segment(where=where).entries) for row in whole) + sum(len(run.entries) for run in made.values())
-    is_all = len(rest) + len(proven) == len(lost) and held == session.entries
-    return [_segment(session.session_id, n, run) for n, run in sorted((made if is_all else proven).items())]
+    chain = chain or [Strand(0, session.session_id)]
+    known = {row.n: row.run_id for row in whole}
+    search = _Search(session, known, sum(len(row.segment(where=where).entries) for row in whole))
+    search.add_runs(connection, chain, damaged, where=where)
+    is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
+    last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
+    search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in known}
+    if not homes or not search.runs:
+        return []
+    search.prove(connection, damaged)
+    search.follow(connection, chain, where=where)
+    if is_counted:
+        search.fill(whole, where=where)
+    else:
+        search.fill_all(connection, whole, damaged, where=where)
+    return [_segment(homes[n], n, search.runs[run_id]) for n, run_id in sorted(search.known.items()) if n in homes]
+
+
+def home(chain: list[Strand], n: int) -> Strand:
+    """The strand in which segment ``n`` was first written: the others go on behind it, and can only hide it."""
+    return next(strand for strand in chain if n > strand.upto or strand is chain[-1])
+
+
+def has_outputs(row: SegmentRow, *, where: str) -> bool:
+    """True when a trim may have cut something of it."""
+    return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where=where).entries)
+
+
+@dataclass(slots=True)
+class _Search:
+    """Which run stood at which of the lost places, whose ``homes`` are strands. ``known`` are the runs at all places,
+    as far as it is sure; ``present`` is how many entries the segments that are there hold; ``runs`` are those that may
+    have stood at a place, the oldest first; of these and of those that are there, ``began`` has the session and the run
+    behind which they began, and ``ended`` when."""
+
+    session: SessionRow
+    known: dict[int, str]
+    present: int
+    homes: dict[int, Strand] = field(default_factory=dict)
+    runs: dict[str, RunSnapshot] = field(default_factory=dict)
+    began: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    ended: dict[str, float] = field(default_factory=dict)
+
+    def add_runs(self, connection: Connection, chain: list[Strand], damaged: list[int], *, where: str) -> None:
+        """Find the completed runs whose checkpoints are whole. None of which there is a segment may have stood at a
+        place: one that the session does not see was undone."""
+        rows = [row for one in chain for row in fetch(connection, _STAND_IN, (one.number,))]
+        stand = {run_id for rowid, run_id in rows if rowid not in damaged}
+        for session_id in dict.fromkeys(strand.session_id for strand in chain):
+            for run in _completed(connection, session_id, where=where):
+                self.began[run.run_id] = (session_id, run.head.history_upto)
+                self.ended[run.run_id] = run.head.updated_at or 0.0
+                if run.run_id not in stand:
+                    self.runs[run.run_id] = run
+
+    def prove(self, connection: Connection, damaged: list[int]) -> None:
+        """Know those whose damaged rows have the checksum of what the checkpoints hold."""
+        sums = {(run.run_id, entries_checksum(run.entries)) for run in self.runs.values()}
+        for rowid in damaged:
+            query = "SELECT n, run_id, checksum, truncated FROM lovia_segments WHERE rowid = ?"
+            for n, run_id, total, truncated in fetch(connection, query, (rowid,)):
+                if truncated == 0 and (run_id, total) in sums:
+                    self._learn(n, run_id)
+
+    def follow(self, connection: Connection, chain: list[Strand], *, where: str) -> None:
+        """Know those that a fork began behind, and from there, and from what is present, one by one, the run before
+        and the run behind, where just one can be meant."""
+        sure = dict(self.known)
+        for fork in (fork for strand in chain for fork in forks_at(connection, strand)):
+            if fork.upto in self.homes and fork.upto not in self.known:
+                any(self._learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id, where=where))
+        while any(self._learn(n, self._beside(n)) for n in self.homes if n not in self.known):
+            pass
+        if 0 < self.session.entries < self._held():
+            self.known = sure
+
+    def _learn(self, n: object, run_id: str | None) -> bool:
+        """Take that run for the one at that place, if it can be; True when it is news."""
+        if not isinstance(n, int) or n not in self.homes or n in self.known or run_id not in self.runs:
+            return False
+        if run_id in self.known.values() or self.began[run_id][0] != self.homes[n].session_id:
+            return False
+        self.known[n] = run_id
+        return True
+
+    def _beside(self, n: int) -> str | None:
+        """The run at that place, as the one behind it says, or the one before it."""
+        behind = self.began.get(self.known.get(n + 1, ""))
+        if behind is not None and len(self._behind(*behind)) == 1:
+            return behind[1]
+        if n > 1 and n - 1 not in self.known:
+            return None
+        found = self._behind(self.homes[n].session_id, self.known.get(n - 1))
+        return found[0] if len(found) == 1 else None
+
+    def _behind(self, session_id: str, run_id: str | None) -> list[str]:
+        return [one for one, began in self.began.items() if began == (session_id, run_id)]
+
+    def fill(self, whole: list[SegmentRow], *, where: str) -> None:
+        """Give the other places to the other runs of the session: where they are as many, and hold what its row counts,
+        in the order in which they ended; where they are fewer, each to one that is behind whatever ended before it."""
+        places, own, rest = self._left()
+        entries = self._held(*rest)
+        if len(rest) == len(places) == len(own) and entries == self.session.entries:
+            self.known |= zip(own, rest, strict=True)
+        elif len(rest) < len(places) and len(rest) <= len(own) and entries <= self.session.entries:
+            self._fill_between(own, rest, whole, where=where)
+
+    def fill_all(self, connection: Connection, whole: list[SegmentRow], damaged: list[int], *, where: str) -> None:
+        """Give a place to all other runs of the session, but for those of which something else is known to be there."""
+        query = "SELECT run_id FROM lovia_segments WHERE rowid = ?"
+        named = {run_id for rowid in damaged for (run_id,) in fetch(connection, query, (rowid,))}
+        _, own, rest = self._left()
+        self._fill_between(own, [run_id for run_id in rest if run_id not in named], whole, where=where)
+
+    def _left(self) -> tuple[list[int], list[int], list[str]]:
+        """The places of which nothing is known, those of them that are the session's own, and its other runs."""
+        places = [n for n in self.homes if n not in self.known]
+        mine = self.session.session_id
+        rest = [one for one in self.runs if one not in self.known.values() and self.began[one][0] == mine]
+        return places, [n for n in places if self.homes[n].session_id == mine], rest
+
+    def _fill_between(self, places: list[int], rest: list[str], whole: list[SegmentRow], *, where: str) -> None:
+        finished = {row.n: _finished_at(row, where=where) for row in whole}
+        ends = {n: self.ended.get(run_id, finished.get(n)) for n, run_id in self.known.items()}
+        last = 0
+        for run_id in rest:
+            first = 1 if self.began[run_id][1] is None else 2
+            at = self.ended[run_id]
+            before = [n + 1 for n, end in ends.items() if end is not None and end <= at]
+            behind = [n for n, end in ends.items() if end is not None and end > at]
+            between = range(max(first, last + 1, *before), min(behind, default=places[-1] + 1 if places else 0))
+            if place := next((n for n in places if n in between), 0):
+                self.known[place], last = run_id, place
+
+    def _held(self, *more: str) -> int:
+        """How many entries the session has with all that is known, and with these runs."""
+        made = [run_id for n, run_id in self.known.items() if n in self.homes]
+        return self.present + sum(len(self.runs[run_id].entries) for run_id in (*made, *more))
 
 
 def _completed(connection: Connection, session_id: str, *, where: str) -> list[RunSnapshot]:
     """The completed runs of the session whose checkpoints are whole, oldest first."""
-    try:
-        if version_of(connection, RUNS, where=where) != RUNS.version:
-            return []
-    except StoreVersionError:
-        return []
     query = "SELECT run_id FROM lovia_runs WHERE session_id = ? AND status = ? ORDER BY updated_at, run_id"
+    values = (session_id, Status.COMPLETED.value)
     runs = []
-    for (run_id,) in fetch(connection, query, (session_id, Status.COMPLETED.value)):
-        try:
+    for (run_id,) in fetch(connection, query, values) if has_runs(connection) else []:
+        with suppress(StoreError):
             if row := read_row(connection, run_id, where=where):
                 runs.append(read_snapshot(connection, row, where=where))
-        except StoreError:
-            continue
     return runs
 
 
-def _proven(
-    connection: Connection, runs: list[RunSnapshot], lost: list[int], damaged: list[int]
-) -> dict[int, RunSnapshot]:
-    """By number, the runs whose segments' damaged rows have the checksum of what the checkpoints hold."""
-    sums = {(run.run_id, entries_checksum(run.entries)): run for run in runs}
-    proven = {}
-    for rowid in damaged:
-        query = "SELECT n, run_id, checksum, truncated FROM lovia_segments WHERE rowid = ?"
-        for n, run_id, total, truncated in fetch(connection, query, (rowid,)):
-            if n in lost and truncated == 0 and (run_id, total) in sums:
-                proven[n] = sums[run_id, total]
-    return proven
+def _finished_at(row: SegmentRow, *, where: str) -> float | None:
+    """When its run ended, as far as it says so."""
+    timing = row.segment(where=where).meta.get("timing")
+    at = timing.get("finished_at") if isinstance(timing, dict) else None
+    return at if isinstance(at, int | float) else None
 
 
-def _segment(session_id: str, n: int, run: RunSnapshot) -> SegmentRow:
+def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:
     meta = codec.dumps(segment_meta(run.head, run.head.updated_at))
-    return SegmentRow(session_id, n, run.run_id, encode_entries(run.entries), meta, entries_checksum(run.entries))
+    texts = (encode_entries(run.entries), meta, entries_checksum(run.entries))
+    return SegmentRow(strand.session_id, n, run.run_id, *texts, strand=strand.number)
+
+
+_STAND_IN = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ?"
