@@ -146,6 +146,23 @@ async def test_r7_a_session_of_which_one_row_is_left_has_again_all_that_it_had(
     assert (check(path), await segments(path)) == ([], WHOLE)
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        f"UPDATE lovia_sessions SET sum = 'x'; DELETE FROM lovia_segments WHERE run_id = 's1' AND strand = {OLD};"
+        "UPDATE lovia_segments SET sum = 'x' WHERE session_id = 's'",
+        "DELETE FROM lovia_sessions; UPDATE lovia_strands SET base = NULL, upto = 0 WHERE session_id = 'j'",
+    ],
+)
+async def test_r7_what_two_kinds_of_damage_leave_is_enough(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "store.db"
+    await filled(path)
+    with raw(path) as connection:
+        connection.executescript(harm)
+    assert [finding.is_lost for finding in repair(path) if finding.is_lost] == []
+    assert (check(path), await segments(path)) == ([], WHOLE)
+
+
 @pytest.mark.parametrize("whose", ["s", "k"])
 async def test_d3_forks_of_a_session_that_is_gone_altogether_keep_what_they_share(tmp_path: Path, whose: str) -> None:
     path = tmp_path / "store.db"

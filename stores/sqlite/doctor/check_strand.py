@@ -132,7 +132,7 @@ def _can_be(connection: Connection, strand: Strand, *, where: str) -> bool:
     numbers = (strand.upto, strand.shared, strand.shared_entries)
     if strand.state not in (OWN, PREPARED, DROPPED) or not all(isinstance(n, int) and n >= 0 for n in numbers):
         return False
-    if not _is_of(connection, strand.number, strand.session_id):
+    if not _is_of(connection, strand.number, strand.session_id) or _first(connection, strand.number) > strand.upto + 1:
         return False
     is_based = not strand.upto if strand.base is None else isinstance(strand.base, int) and strand.base < strand.number
     if not is_based or not reaches(connection, strand, where=where):
@@ -153,6 +153,12 @@ def _is_of(connection: Connection, number: int, session_id: Any) -> bool:
     """True when segments in that strand are of the session, or there are none."""
     found = fetch(connection, "SELECT DISTINCT session_id FROM lovia_segments WHERE strand = ?", (number,))
     return not found or (session_id,) in found
+
+
+def _first(connection: Connection, number: int) -> int:
+    """The number of the first segment in that strand; 1 when there is none."""
+    query = "SELECT min(n) FROM lovia_segments WHERE strand = ? AND typeof(n) = 'integer'"
+    return fetch(connection, query, (number,))[0][0] or 1
 
 
 def _by_segments(connection: Connection, number: int, said: Any, *, where: str) -> Strand | None:

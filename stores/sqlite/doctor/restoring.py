@@ -52,10 +52,14 @@ def restorable(
     search.add_runs(connection, chain, damaged, where=where)
     is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
     last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
+    proven = search.proven(connection, damaged)
+    if not is_counted:
+        last = max([last, *(n for n, _ in proven if n <= last + len(proven))])
     search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in known}
     if not homes or not search.runs:
         return []
-    search.prove(connection, damaged)
+    for n, run_id in proven:
+        search.learn(n, run_id)
     search.follow(connection, chain, where=where)
     if is_counted:
         search.fill(whole, where=where)
@@ -101,14 +105,12 @@ class _Search:
                 if run.run_id not in stand:
                     self.runs[run.run_id] = run
 
-    def prove(self, connection: Connection, damaged: list[int]) -> None:
-        """Know those whose damaged rows have the checksum of what the checkpoints hold."""
+    def proven(self, connection: Connection, damaged: list[int]) -> list[tuple[int, str]]:
+        """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell."""
         sums = {(run.run_id, entries_checksum(run.entries)) for run in self.runs.values()}
-        for rowid in damaged:
-            query = "SELECT n, run_id, checksum, truncated FROM lovia_segments WHERE rowid = ?"
-            for n, run_id, total, truncated in fetch(connection, query, (rowid,)):
-                if truncated == 0 and (run_id, total) in sums:
-                    self._learn(n, run_id)
+        query = "SELECT n, run_id, checksum FROM lovia_segments WHERE rowid = ? AND truncated = 0"
+        rows = [row for rowid in damaged for row in fetch(connection, query, (rowid,))]
+        return [(n, run_id) for n, run_id, total in rows if isinstance(n, int) and (run_id, total) in sums]
 
     def follow(self, connection: Connection, chain: list[Strand], *, where: str) -> None:
         """Know those that a fork began behind, and from there, and from what is present, one by one, the run before
@@ -116,15 +118,15 @@ class _Search:
         sure = dict(self.known)
         for fork in (fork for strand in chain for fork in forks_at(connection, strand)):
             if fork.upto in self.homes and fork.upto not in self.known:
-                any(self._learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id, where=where))
-        while any(self._learn(n, self._beside(n)) for n in self.homes if n not in self.known):
+                any(self.learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id, where=where))
+        while any(self.learn(n, self._beside(n)) for n in self.homes if n not in self.known):
             pass
         if 0 < self.session.entries < self._held():
             self.known = sure
 
-    def _learn(self, n: object, run_id: str | None) -> bool:
+    def learn(self, n: int, run_id: str | None) -> bool:
         """Take that run for the one at that place, if it can be; True when it is news."""
-        if not isinstance(n, int) or n not in self.homes or n in self.known or run_id not in self.runs:
+        if n not in self.homes or n in self.known or run_id not in self.runs:
             return False
         if run_id in self.known.values() or self.began[run_id][0] != self.homes[n].session_id:
             return False
