@@ -41,6 +41,7 @@ from stores.file.session_forking import (
     remove_emptied,
     unmark,
 )
+from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
@@ -92,11 +93,8 @@ def refuse_vanished(root: Root, session_id: str) -> None:
     folder = root.part(*session_folder(session_id))
     if os.path.lexists(folder) or session_id in root.unused_sessions:
         return
-    if os.path.lexists(lock_file(root, session_id)):
-        from stores.file.doctor.vanished import is_vanished
-
-        if is_vanished(root, name_of(session_id)):
-            raise StoreDamagedError(f"all of session {session_id!r} is missing, and runs name it", where=folder)
+    if os.path.lexists(lock_file(root, session_id)) and is_vanished(root, name_of(session_id)):
+        raise StoreDamagedError(f"all of session {session_id!r} is missing, and runs name it", where=folder)
 
 
 class FileSession:

@@ -23,13 +23,13 @@ from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.lost_refs import read_fields
 from stores.file.doctor.quarantine import Problem, set_aside, stranger
-from stores.file.doctor.vanished import vanished
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import is_name, name_of
 from stores.file.readers import session_names, sources_first
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
 from stores.file.survey import DataFolder, sources, survey
+from stores.file.vanished import vanished
 from stores.findings import Finding
 from stores.oslock import Lock
 

@@ -11,11 +11,11 @@ from typing import Any
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.disk import Folder
 from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside
-from stores.file.doctor.vanished import is_vanished
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
 from stores.file.segments import SESSION, base_parts, own_session, session_folder
+from stores.file.vanished import is_vanished
 
 
 def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:

@@ -21,13 +21,13 @@ from stores.file.doctor.beginnings import base_of_marks, is_marked
 from stores.file.doctor.check_marks import parts_of_forks
 from stores.file.doctor.quarantine import Problem
 from stores.file.doctor.restoring import untrimmed
-from stores.file.doctor.vanished import refs_of
 from stores.file.markers import write_marker
 from stores.file.names import name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.segments import SESSION, Log, beginning, encode_segment, fresh_session, read_segment, shared_places
 from stores.file.snapshots import read_snapshot
+from stores.file.vanished import refs_of
 from stores.records import RunSnapshot, Status
 from stores.surgery import entries_checksum
 

@@ -7,11 +7,11 @@ from functools import partial
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.quarantine import Problem, set_aside
 from stores.file.doctor.restoring import readable
-from stores.file.doctor.vanished import vanished
 from stores.file.names import name_of
 from stores.file.readers import session_names
 from stores.file.root import Root
 from stores.file.segments import Place
+from stores.file.vanished import vanished
 
 
 def problems_of_foreign(root: Root, name: str, places: list[Place], *, is_own: bool) -> list[Problem]:
