@@ -83,7 +83,7 @@ class _Search:
     """Which run stood at which of the lost places, whose ``homes`` are strands. ``known`` are the runs at all places,
     as far as it is sure; ``present`` is how many entries the segments that are there hold; ``runs`` are those that may
     have stood at a place, the oldest first; of these and of those that are there, ``began`` has the session and the run
-    behind which they began, and ``ended`` when."""
+    behind which they began, ``behind`` the same the other way round, and ``ended`` when."""
 
     session: SessionRow
     known: dict[int, str]
@@ -91,6 +91,7 @@ class _Search:
     homes: dict[int, Strand] = field(default_factory=dict)
     runs: dict[str, RunSnapshot] = field(default_factory=dict)
     began: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    behind: dict[tuple[str, str | None], list[str]] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
 
     def add_runs(self, connection: Connection, chain: list[Strand], damaged: list[int], *, where: str) -> None:
@@ -101,6 +102,7 @@ class _Search:
         for session_id in dict.fromkeys(strand.session_id for strand in chain):
             for run in _completed(connection, session_id, where=where):
                 self.began[run.run_id] = (session_id, run.head.history_upto)
+                self.behind.setdefault(self.began[run.run_id], []).append(run.run_id)
                 self.ended[run.run_id] = run.head.updated_at or 0.0
                 if run.run_id not in stand:
                     self.runs[run.run_id] = run
@@ -135,16 +137,13 @@ class _Search:
 
     def _beside(self, n: int) -> str | None:
         """The run at that place, as the one behind it says, or the one before it."""
-        behind = self.began.get(self.known.get(n + 1, ""))
-        if behind is not None and len(self._behind(*behind)) == 1:
-            return behind[1]
+        began = self.began.get(self.known.get(n + 1, ""))
+        if began is not None and len(self.behind[began]) == 1:
+            return began[1]
         if n > 1 and n - 1 not in self.known:
             return None
-        found = self._behind(self.homes[n].session_id, self.known.get(n - 1))
+        found = self.behind.get((self.homes[n].session_id, self.known.get(n - 1)), [])
         return found[0] if len(found) == 1 else None
-
-    def _behind(self, session_id: str, run_id: str | None) -> list[str]:
-        return [one for one, began in self.began.items() if began == (session_id, run_id)]
 
     def fill(self, whole: list[SegmentRow], *, where: str) -> None:
         """Give the other places to the other runs of the session: where they are as many, and hold what its row counts,
