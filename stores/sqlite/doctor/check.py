@@ -29,6 +29,7 @@ from stores.sqlite.doctor import (
 )
 from stores.sqlite.doctor.mending import bring_up_all, in_one
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
+from stores.sqlite.doctor.restoring import completed_runs
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
 from stores.sqlite.results import RESULTS
@@ -241,12 +242,13 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
     for what, rowid in check_session.stray_rows(connection):
         yield Problem(what, partial(in_one, database, SESSIONS, set_aside, rowid))
     is_hidden = any(check_strand.examine(connection, where=where))
+    completed = completed_runs(connection, where=where)
     for session_id in check_session.session_ids(connection):
         if session_id in unclear.sessions:
             continue
         if is_hidden and not check_session.is_reached(connection, session_id, where=where):
             continue  # what is wrong with it shows when the strands are right
-        found = check_session.examine(connection, session_id, where=where)
+        found = check_session.examine(connection, session_id, completed=completed, where=where)
         change = partial(check_session.mend, aside=aside, where=where)
         mend = partial(in_one, database, SESSIONS, change, session_id) if found.can_mend else None
         for what in found.problems:

@@ -13,7 +13,7 @@ from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.doctor.restoring import has_outputs, restorable
+from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, has_outputs, restorable
 from stores.sqlite.doctor.session_diagnosis import Diagnosis
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
@@ -67,7 +67,9 @@ def is_reached(connection: Connection, session_id: str, *, where: str) -> bool:
         return False
 
 
-def examine(connection: Connection, session_id: str, *, where: str) -> Diagnosis:
+def examine(
+    connection: Connection, session_id: str, *, completed: CompletedRuns | None = None, where: str
+) -> Diagnosis:
     """Look at everything that belongs to the session."""
     found = Diagnosis(session_id)
     try:
@@ -86,17 +88,21 @@ def examine(connection: Connection, session_id: str, *, where: str) -> Diagnosis
     if not found.problems:
         _compare(connection, found, whole, where=where)
     if found.problems and found.can_mend and found.led is None:
-        _look_for_lost(connection, found, whole, where=where)
+        completed = completed or completed_runs(connection, where=where)
+        _look_for_lost(connection, found, whole, completed, where=where)
     return found
 
 
-def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[SegmentRow], *, where: str) -> None:
+def _look_for_lost(
+    connection: Connection, found: Diagnosis, whole: list[SegmentRow], completed: CompletedRuns, *, where: str
+) -> None:
     """Look for what can be made again, and count what cannot."""
     hidden = _hidden(connection, found.damaged, whole)
     count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
     row = found.row or SessionRow(found.session_id, count)
+    is_counted, damaged = found.row is not None, found.damaged
     found.made = restorable(
-        connection, row, found.chain, whole, found.damaged, is_counted=found.row is not None, where=where
+        connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted, where=where
     )
     found.bared = [segment.n for segment in whole if segment.n in hidden]
     found.filled = [one for one in found.made if has_outputs(one, where=where)]

@@ -7,8 +7,10 @@ their history ended with, and the counts in the session's row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from stores import codec
@@ -28,6 +30,15 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
+CompletedRuns = Callable[[str], list[RunSnapshot]]
+
+
+def completed_runs(connection: Connection, *, where: str) -> CompletedRuns:
+    """The completed runs of a session whose checkpoints are whole, oldest first. What was read last is kept, since all
+    forks of a session ask for the same."""
+    return lru_cache(maxsize=4)(partial(_completed, connection, where=where))
+
+
 def restorable(
     connection: Connection,
     session: SessionRow,
@@ -35,6 +46,7 @@ def restorable(
     whole: list[SegmentRow],
     damaged: list[int],
     *,
+    completed: CompletedRuns,
     is_counted: bool,
     where: str,
 ) -> list[SegmentRow]:
@@ -49,7 +61,7 @@ def restorable(
     chain = chain or [Strand(0, session.session_id)]
     known = {row.n: row.run_id for row in whole}
     search = _Search(session, known, sum(len(row.segment(where=where).entries) for row in whole))
-    search.add_runs(connection, chain, damaged, where=where)
+    search.add_runs(connection, chain, damaged, completed)
     is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
     last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
     proven = search.proven(connection, damaged)
@@ -94,13 +106,15 @@ class _Search:
     behind: dict[tuple[str, str | None], list[str]] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
 
-    def add_runs(self, connection: Connection, chain: list[Strand], damaged: list[int], *, where: str) -> None:
+    def add_runs(
+        self, connection: Connection, chain: list[Strand], damaged: list[int], completed: CompletedRuns
+    ) -> None:
         """Find the completed runs whose checkpoints are whole. None of which there is a segment may have stood at a
         place: one that the session does not see was undone."""
         rows = [row for one in chain for row in fetch(connection, _STAND_IN, (one.number,))]
         stand = {run_id for rowid, run_id in rows if rowid not in damaged}
         for session_id in dict.fromkeys(strand.session_id for strand in chain):
-            for run in _completed(connection, session_id, where=where):
+            for run in completed(session_id):
                 self.began[run.run_id] = (session_id, run.head.history_upto)
                 self.behind.setdefault(self.began[run.run_id], []).append(run.run_id)
                 self.ended[run.run_id] = run.head.updated_at or 0.0
@@ -189,7 +203,6 @@ class _Search:
 
 
 def _completed(connection: Connection, session_id: str, *, where: str) -> list[RunSnapshot]:
-    """The completed runs of the session whose checkpoints are whole, oldest first."""
     query = "SELECT run_id FROM lovia_runs WHERE session_id = ? AND status = ? ORDER BY updated_at, run_id"
     values = (session_id, Status.COMPLETED.value)
     runs = []
