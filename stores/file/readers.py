@@ -57,14 +57,24 @@ def session_names(root: Root) -> list[str]:
 def sources_first(root: Root, names: list[str]) -> list[str]:
     """The session folders of those names, no fork before a session that it begins with.
 
-    That is seen by the marks: each fork has one more than its source, or than the one it shares all with.
+    That is seen by the marks, of which each fork has one more than its source, or than the one it shares all with; and
+    by what it says itself, where marks are lost.
     """
-    counted = dict.fromkeys(names, 0)
+    named = {name: _parts_of(root, name) for name in names}
+    marked = dict.fromkeys(names, 0)
     for name in names:
         with suppress(StoreError), root.open_folder("sessions", name, FORKS) as found:
             for fork in found.records() if found else ():
-                counted[fork] = counted.get(fork, 0) + 1
-    return sorted(names, key=lambda name: (counted[name], name))
+                marked[fork] = marked.get(fork, 0) + 1
+    return sorted(names, key=lambda name: (max(named[name], marked[name]), name))
+
+
+def _parts_of(root: Root, name: str) -> int:
+    """How many sessions the one in the folder of that name begins with, as far as it can be read."""
+    with suppress(StoreError), root.open_folder("sessions", name) as folder:
+        data = folder.read(SESSION) if folder else None
+        return 0 if data is None else len(base_parts(own_session(data, name, root.part("sessions", name)).get("base")))
+    return 0
 
 
 def is_begun(folder: str) -> bool:

@@ -7,6 +7,7 @@ segment right behind the last one counts too: its append was cut off before ``se
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -241,6 +242,8 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
         where = f"{place.folder}/{place.file}"
         is_own = number >= len(log.shared)
         document = read_segment(place, log.session_id if is_own else None)
+        if not is_own:
+            _check_name(str(document.get("id")), os.path.basename(place.folder), f"{place.folder}/{place.file}")
         if document.get("first") != flat:
             raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
         flat += len(document["entries"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stores.entries import Entry
+from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from tests.store_file.kit import entries, everything, only
@@ -85,3 +86,16 @@ async def test_d3_a_stray_file_among_the_sessions_is_one_finding_and_no_session(
     for findings in (check(path), repair(path)):
         assert [(finding.file, finding.repairable) for finding in findings] == [(str(stray), False)]
     assert {info.session_id for info in await store.session.sessions()} == {"other", "f", "g"}
+
+
+async def test_h3_a_fork_does_not_take_what_another_session_said_for_what_it_begins_with(path: Path) -> None:
+    store = await four(path)
+    before = await loaded(path)
+    theirs, other = folder_of(path, "talk"), folder_of(path, "other")
+    shutil.rmtree(theirs)
+    shutil.copytree(other, theirs)
+    for session_id in ("f", "g"):
+        with pytest.raises(StoreDamagedError, match=r"holds another session than its folder's name says"):
+            await store.session.load(session_id)
+    repair(path)
+    assert (check(path), await loaded(path)) == ([], before)
