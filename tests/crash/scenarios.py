@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 AGENT = "agent/agent.yaml"
-STORES = {"file": ".lovia", "sqlite": "sqlite:.lovia/store.db"}
-"""Where the store is, in the folder of the work, which is told in LOVIA_STORE: all of it is under .lovia."""
+STORES = {"file": "disk/.lovia", "sqlite": "sqlite:disk/.lovia/store.db"}
+"""Where the store is, in the folder of the work, which is told in LOVIA_STORE: all of it is under disk/.lovia.
+
+A power cut is one of `disk`. What the tools and the model note beside it is the world, which no power cut undoes.
+"""
 
 DIES = "DIE=1 "
 """In front of a command that kills itself in its second step, before its tool has an effect."""

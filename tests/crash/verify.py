@@ -161,7 +161,7 @@ def check_end(scenario: Scenario, before: Seen, after: Seen, expected: list[Any]
 
 def check_clean() -> None:
     """Nothing that the next command would have to clear is left, and no complaint of the doctor."""
-    store = Path(".lovia")
+    store = Path("disk/.lovia")
     left = left_of_folder(store) if (store / "store.json").exists() else [*store.glob("store.db-*")]
     assert not left, f"left behind: {left}"
     code, text = cli("doctor")

@@ -11,8 +11,8 @@ Modes (one trial = fresh copy of the template workdir, run to op n, fault, then 
   torn      for each write op: really write only a part of the buffer, then SIGKILL
   short     for each write op: a legal short write, no kill (finds unlooped os.write)
   errno     op n fails with --errno (once, or --sticky: it and every later space-needing op)
-  powercut  run on a loop-mounted --fs ext4|xfs; at op n the FS is shut down WITHOUT flushing
-            its log (EXT4_IOC_SHUTDOWN / XFS_IOC_GOINGDOWN flag 2): un-fsynced page cache and
+  powercut  the store's parent folder is a loop-mounted --fs ext4|xfs; at op n the FS is shut down WITHOUT
+            flushing its log (EXT4_IOC_SHUTDOWN / XFS_IOC_GOINGDOWN flag 2): un-fsynced page cache and
             un-committed journal are lost for real; then kill, umount, mount (journal replay), check
   record    one run, write an op log (JSONL) for powerloss.py
 
@@ -561,24 +561,26 @@ def trial(args):
         if mode == "errno":
             return ("errno", getattr(E, cfg.errno))
         if mode == "powercut":
-            return ("call", lambda: fsdown(d, cfg.bystander))
+            return ("call", lambda: fsdown(disk, cfg.bystander))
 
     d = workdir(cfg, f"{mode}{n}")
+    disk = os.path.dirname(os.path.join(d, cfg.store))
     lo = None
     try:
         if mode == "powercut":
-            lo = mount_fs(cfg, d)
+            os.makedirs(disk, exist_ok=True)
+            lo = mount_fs(cfg, disk, os.path.basename(d))
         fill(cfg, d)
         if mode == "powercut":
-            subprocess.run(["sync", "-f", d], check=True)
+            subprocess.run(["sync", "-f", disk], check=True)
         t, res = traced(cfg, d, cfg.run, decide)
         op = hit[0] if hit else None
         ops = [op.label()] if op else []
         if spec.get("end"):  # power cut just after the command has exited
-            fsdown(d, cfg.bystander)
+            fsdown(disk, cfg.bystander)
             op, ops = Op(n=n, kind="end", name="after exit"), ["after the command's exit"]
         if mode == "powercut":
-            remount_fs(cfg, d, lo, op is not None)
+            remount_fs(cfg, disk, lo)
         if mode == "nested":
             m, hit2 = spec["m"], []
 
@@ -598,7 +600,7 @@ def trial(args):
                     bad=bad, tail=tail, rc=res["rc"], nops=t.n, keep=d if bad and cfg.keep else None)
     finally:
         if lo:
-            subprocess.run(["umount", d], capture_output=True)
+            subprocess.run(["umount", disk], capture_output=True)
             os.unlink(lo)
         if not (cfg.keep and "bad" in locals() and bad):
             shutil.rmtree(d, ignore_errors=True)
@@ -610,8 +612,8 @@ def trial(args):
 
 
 # -- real file systems ---------------------------------------------------------------------
-def mount_fs(cfg, d):
-    img = os.path.join(cfg.tmp, os.path.basename(d) + ".img")
+def mount_fs(cfg, d, name):
+    img = os.path.join(cfg.tmp, name + ".img")
     with open(img, "wb") as f:
         f.truncate((320 if cfg.fs == "xfs" else 24) << 20)
     subprocess.run(["mkfs." + cfg.fs, "-q"] + (["-F"] if cfg.fs == "ext4" else []) + [img], check=True, capture_output=True)
@@ -630,7 +632,7 @@ def fsdown(d, bystander=False):
     os.close(fd)
 
 
-def remount_fs(cfg, d, img, cut):
+def remount_fs(cfg, d, img):
     for _ in range(100):
         if subprocess.run(["umount", d], capture_output=True).returncode == 0:
             break
