@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lovia_cli.tools.guard import Guard
 from lovia_cli.tools.output import DEFAULT_OUTPUT_LIMIT, CappedOutput
 from lovia_cli.tools.threads import in_thread
 
@@ -25,6 +26,7 @@ _CHUNK = 256 * 1024  # more than a pipe holds
 _PROC = Path("/proc")
 
 _groups: set[int] = set()
+_guard = Guard()
 
 
 @dataclass(slots=True, frozen=True)
@@ -48,9 +50,10 @@ async def run_group(
     than `DRAIN_GRACE`; nobody reads what they write later, so a lasting one should redirect its output.
 
     When cancelled, the whole group gets SIGTERM, then, after `STOP_GRACE` or a second cancellation, SIGKILL
-    (C37). A child that has made a session of its own is out of reach. When this process is killed with -9
-    nobody stops the group. Raises OSError when the command cannot be started.
+    (C37). When this process is killed with -9 the guard kills the group at once. A child that has made a session
+    of its own is out of reach. Raises OSError when the command cannot be started.
     """
+    _guard.stand()
     reader, writer = os.pipe()
     try:
         child = _start(argv, writer, env=env, cwd=cwd)
@@ -60,6 +63,7 @@ async def run_group(
     finally:
         os.close(writer)
     _groups.add(child.pid)
+    _guard.watch(child.pid)
     pipe = _Pipe(reader, CappedOutput(output_limit))
     exited = asyncio.ensure_future(in_thread(child.wait, name=f"lovia wait {child.pid}"))
     try:
@@ -71,6 +75,7 @@ async def run_group(
     finally:
         pipe.close()
         _groups.discard(child.pid)
+        _guard.release(child.pid)
     return Finished(pipe.output.text(), returncode)
 
 

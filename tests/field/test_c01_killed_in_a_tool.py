@@ -1,7 +1,10 @@
 """C01, C03, C05: the process is killed while a tool runs; the run goes on, and the session stays usable."""
 
+import os
+import select
+
 from tests.cli.lovia import Lovia
-from tests.field.kit import HANG_ONCE, asked, calls, kill, lines, make_agent, results, say, segments, shell
+from tests.field.kit import HANG_ONCE, asked, calls, kill, lines, make_agent, results, say, segments, shell, start
 
 APPEND = shell("append", "echo a >> a.txt")
 KILLMID = shell(
@@ -44,6 +47,23 @@ def test_c01_a_second_resume_replays_and_the_session_goes_on(lovia: Lovia) -> No
     assert lovia("run", "agent.yaml", "next", "--session", "u1", "--run-id", "job-2").code == 0
     assert segments(lovia, "u1") == ["job-1", "job-2"]
     assert lines(lovia, "a.txt") == ["a", "a"]
+
+
+def test_c01_a_command_does_not_outlive_its_run(lovia: Lovia) -> None:
+    """Neither it nor what it started. It was under way when the result of the other call was saved."""
+    os.mkfifo(lovia.folder / "held")
+    held = os.open(lovia.folder / "held", os.O_RDONLY | os.O_NONBLOCK)
+    wait = "until lovia history r1 --json | grep -q result; do :; done"
+    hang = f"[ -e again ] || {{ exec 9> held; {wait}; sleep 600 & echo $$ > pid; touch again; exec sleep 601; }}"
+    tools = shell("slow", hang) + shell("quick", "echo quick")
+    make_agent(lovia, [calls(("one", "slow", {}), ("two", "quick", {})), say()], tools)
+    process = start(lovia, "run", "agent.yaml", "go", "--run-id", "r1")
+    process.kill()
+    process.communicate()
+    assert select.select([held], [], [], 30) == ([held], [], [])
+    assert os.read(held, 1) == b""  # nobody holds the other end
+    os.close(held)
+    assert lovia("resume", "r1").out == "done\n"
 
 
 def test_z3_only_the_call_that_hung_runs_again(lovia: Lovia) -> None:

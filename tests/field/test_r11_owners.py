@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -19,7 +20,8 @@ def hanging(lovia: Lovia) -> None:
 def clear(lovia: Lovia, process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.communicate()
-    os.killpg(int((lovia.folder / "pid").read_text()), signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(int((lovia.folder / "pid").read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("command", [RUN, ("resume", "r1"), ("runs", "finalize", "r1")])

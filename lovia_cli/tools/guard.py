@@ -1,0 +1,82 @@
+"""The guard: a small process that outlives us, to kill the commands which we would leave behind when killed with -9.
+
+A call that was cut off runs again when its run goes on; the command of the first time must not be at work beside it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import subprocess
+import threading
+
+_SCRIPT = """
+groups=
+while read -r group; do
+  case " $groups " in
+    *" $group "*)
+      rest=
+      for other in $groups; do
+        [ "$other" = "$group" ] || rest="$rest $other"
+      done
+      groups=$rest ;;
+    *) groups="$groups $group" ;;
+  esac
+done
+for group in $groups; do
+  kill -s KILL -- "-$group"
+done
+"""
+"""Each line is a group that begins, or one of these that has ended. The lines end when we do, however that comes."""
+
+
+class Guard:
+    """Knows the process groups that run. It stands from before the first of them until this process ends.
+
+    Where there is no ``/bin/sh`` nobody guards. A group whose command has begun just before we are killed, so that the
+    guard has not heard of it (some microseconds, on a busy machine milliseconds), lives on.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pipe = -1
+
+    def stand(self) -> None:
+        """Be there. To be called before a group is begun: to start a process takes longer than to tell of one."""
+        with self._lock:
+            if self._pipe < 0:
+                self._pipe = _started()
+
+    def watch(self, group: int) -> None:
+        """Kill the group when this process ends before `release`."""
+        self._tell(group)
+
+    def release(self, group: int) -> None:
+        """The leader of the group has ended; what it left in the background is nobody's business."""
+        self._tell(group)
+
+    def _tell(self, group: int) -> None:
+        with contextlib.suppress(OSError):  # it was killed itself, or could not be started
+            os.write(self._pipe, b"%d\n" % group)
+
+
+def _started() -> int:
+    """The pipe that a guard reads from, or -1.
+
+    It has a session of its own: neither Ctrl-C nor the end of the terminal reaches it before its work is done.
+    """
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError:
+        return -1
+    atexit.register(process.communicate)
+    assert process.stdin is not None
+    return process.stdin.fileno()
