@@ -85,7 +85,8 @@ class ToolResultEntry:
     """The one result of a call. ``kind`` says how it came about; all but ``ok`` have ``is_error``.
 
     ``trimmed`` is there when maintenance has cut the output (M1): ``{"chars": N, "kept": N, "archived": bool}``, the
-    length of the whole, how much of it the output begins with, and whether a result store has the whole.
+    length of the whole, how much of it the output begins with, and whether a result store has the whole; then there
+    is its checksum too, ``"sum"``.
     """
 
     type: ClassVar[str] = "tool_result"

@@ -43,12 +43,25 @@ async def delete_runs(stores: Stores, run_ids: Iterable[str], session_id: str, *
 
 
 async def gone_of(stores: Stores, run_ids: Iterable[str], session_id: str) -> list[str]:
-    """Those that no run elsewhere has as its id by now: an id is free once its run is deleted.
-
-    What bears the id then, such as an archived output, is that other run's.
-    """
+    """Those that no run elsewhere has as its id by now: an id is free once its run is deleted."""
     lines = {run_id: await stores.runs.info(run_id) for run_id in run_ids}
     return [run_id for run_id, line in lines.items() if line is None or line.session_id == session_id]
+
+
+async def drop_results(stores: Stores, run_ids: Iterable[str]) -> None:
+    """Remove what was archived of these runs' outputs, but for those that a session still has: its own, or a fork's.
+
+    What cannot be told, where a session is damaged, stays as well.
+    """
+    if stores.archive is None:
+        return
+    gone = set(run_ids)
+    for session in await stores.sessions.sessions() if gone else ():
+        if session.damage is not None:
+            return
+        gone -= {run_id for run_id in gone if await stores.sessions.has_segment(session.session_id, run_id)}
+    for run_id in gone:
+        await stores.archive.drop(run_id)
 
 
 async def drop_session_of_fork(stores: Stores, run: RunInfo) -> None:

@@ -11,6 +11,7 @@ from stores.entries import JSON, Entry, ToolResultEntry, pair
 from stores.errors import StoreError
 from stores.protocols import ResultStore
 from stores.references import ResultRef, results_of
+from stores.surgery import is_whole_of
 
 NAME = "recall_tool_result"
 
@@ -48,14 +49,19 @@ class RecallTool:
             raise ToolArgumentsError('give one text: {"reference": "RUN/STEP.POSITION"}')
 
     async def call(self, arguments: dict[str, JSON], context: ToolContext) -> str:  # noqa: ARG002 - the seam's signature
-        """The output: from the archive first, then from the transcript."""
+        """The output: of what was cut from the archive first, then from the transcript.
+
+        What the archive has of another run that had the same id is not it.
+        """
         reference, result = self._find(arguments["reference"])
+        if result.trimmed is None:
+            return result.output
         try:
             archived = await self._results.get(reference)
         except StoreError as error:
             where = f" ({error.where})" if error.where else ""
             raise ToolError(f"the archived output of {reference} cannot be read: {error.message}{where}") from error
-        return _what_is_left(result) if archived is None else archived
+        return archived if archived is not None and is_whole_of(archived, result) else _what_is_left(result)
 
     def _find(self, wanted: str) -> tuple[ResultRef, ToolResultEntry]:
         """The result meant by a reference, or by a call's id."""
@@ -75,8 +81,7 @@ class RecallTool:
 
 
 def _what_is_left(result: ToolResultEntry) -> str:
-    """The output as the transcript has it; where that is a part, it says so and promises no more."""
-    if not result.trimmed:
-        return result.output
-    kept, whole = result.trimmed.get("kept", 0), result.trimmed.get("chars", 0)
+    """The part of the output that the transcript has; it says so, and promises no more."""
+    trimmed = result.trimmed or {}
+    kept, whole = trimmed.get("kept", 0), trimmed.get("chars", 0)
     return f"{result.output[:kept]}\n[the other {whole - kept} of {whole} characters are gone]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from stores.entries import JSON, Entry, ToolResultEntry
 from stores.references import ResultRef, results_of
 
-_RECORD = 64
+_RECORD = 96
 """Bytes that noting a first cut may take in the stored form; a cut that frees no more is not made."""
 
 _OPEN_ESCAPE = re.compile(
@@ -37,7 +38,8 @@ def trim_cuts(run_id: str, entries: Sequence[Entry], keep_chars: int, *, archive
 
     Left alone is what would not become shorter by it. The entries are not changed. ``archived`` says what the marker
     promises of outputs that are whole until now: that they can be recovered. The result notes in ``trimmed`` how long
-    the whole was, how much of it is left, and whether it was archived, so that a later trim can cut further.
+    the whole was, how much of it is left, and whether it was archived, so that a later trim can cut further; and its
+    checksum, for `is_whole_of`.
     """
     cuts = []
     for index, reference, result in results_of(run_id, entries):
@@ -58,12 +60,30 @@ def apply_cuts(entries: Sequence[Entry], cuts: Iterable[Cut]) -> list[Entry]:
     return out
 
 
+def is_whole_of(output: str, result: ToolResultEntry) -> bool:
+    """Whether ``output`` is what the result was before it was cut (M2).
+
+    An archive goes by run, step and position, and a run id may stand for another run by now, or elsewhere.
+    """
+    trimmed = result.trimmed or {}
+    kept = result.output[: trimmed.get("kept", 0)]
+    is_like = len(output) == trimmed.get("chars") and output.startswith(kept)
+    return is_like and trimmed.get("sum", found := _checksum(output)) == found
+
+
+def _checksum(output: str) -> str:
+    return hashlib.sha256(output.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
 def _shortened(
     result: ToolResultEntry, reference: ResultRef, keep_chars: int, archived: bool
 ) -> ToolResultEntry | None:
     """The result with less of its output; None when it would not be less."""
     length = len(result.output)
-    before = result.trimmed or {"chars": length, "kept": length, "archived": archived}
+    before = result.trimmed or {
+        **{"chars": length, "kept": length, "archived": archived},
+        **({"sum": _checksum(result.output)} if archived else {}),
+    }
     if not keep_chars < before.get("kept", 0) <= before.get("chars", 0):
         return None
     head = result.output[: safe_end(result.output, keep_chars)]

@@ -117,6 +117,21 @@ def test_rm_removes_the_archived_outputs_of_what_is_gone(lovia: Lovia) -> None:
     assert list(results.iterdir()) == []
 
 
+@pytest.mark.parametrize("removal", ["rm session:u1 -y", "rewind u1 --keep-runs 0 -y"])
+def test_m2_archived_outputs_stay_while_a_fork_shows_them(lovia: Lovia, removal: str) -> None:
+    big = "yes rain | head -n 1000"
+    lovia.agent([call("big"), {"text": "ok"}], tools="tools:\n" + shell_tool("big", big))
+    for run_id in ("r1", "r2"):
+        lovia("run", "agent.yaml", "go", "-s", "u1", "--run-id", run_id)
+    lovia("trim", "u1", "--keep-runs", "1", "-y")
+    lovia("fork", "run:r2", "--from-step", "1", "--new-id", "f1", "--run")
+    results = lovia.folder / ".lovia" / "results"
+    lovia(*removal.split())
+    assert [path.parent.name.split(".")[0] for path in results.rglob("*.json")] == ["r1"]
+    lovia("rm", "session:f1", "-y")
+    assert list(results.iterdir()) == []
+
+
 def test_h_an_id_that_names_both_is_an_error(full: Lovia) -> None:
     full("run", "agent.yaml", "go", "--run-id", "u1", "--max-steps", "1")
     before = full.store_bytes()

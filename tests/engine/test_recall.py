@@ -92,6 +92,17 @@ async def test_m2_what_the_archive_has_not_comes_from_the_transcript() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("other", [WHOLE + "c", "snow " * 1000 + "a", WHOLE])
+async def test_m2_an_output_that_the_archive_has_of_another_run_of_that_id_is_not_given(other: str) -> None:
+    """Such as one of the same length, or with the same beginning."""
+    place = await Place().trimmed()
+    place.results = InMemoryResultStore()
+    await place.results.put(ResultRef("r1", 1, 1), other)
+    (found,) = await place.ask("r1/1.1")
+    assert found == f"ok:{WHOLE[:400]}\n[the other {len(WHOLE) - 399} of {len(WHOLE) + 1} characters are gone]"
+
+
+@pytest.mark.anyio
 async def test_m2_what_the_conversation_has_not_is_an_error_result_also_when_another_has_it() -> None:
     place = await Place().trimmed()
     await place.results.put(ResultRef("of another session", 1, 1), "secret")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, KeepHistory, Yes, agreed
-from lovia_cli.cli.deleting import delete_runs, gone_of, refuse_executing, run_words
+from lovia_cli.cli.deleting import delete_runs, drop_results, gone_of, refuse_executing, run_words
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.ids import Thing, session_meant
 from lovia_cli.cli.naming import Last, SessionName, named
@@ -79,9 +79,8 @@ async def _rewind(call: Call, name: str | None, wish: _Wish, *, keep_history: bo
             return NOT_DONE
         await _carry_out(stores, session, plan, keep, keep_history=keep_history)
     gone = await gone_of(stores, plan.deleted, session.session_id)
-    if stores.results and not keep_history and not dry_run:
-        for run_id in gone:
-            await stores.results.drop(run_id)
+    if not keep_history and not dry_run:
+        await drop_results(stores, gone)
     return _told(stores, session, plan, gone, keep_history=keep_history, dry_run=dry_run)
 
 

@@ -8,6 +8,7 @@ from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, KeepHistory, Yes, agreed
 from lovia_cli.cli.deleting import (
     delete_runs,
+    drop_results,
     drop_session_of_fork,
     gone_of,
     refuse_damaged,
@@ -73,8 +74,8 @@ async def _rm_run(call: Call, stores: Stores, run: RunInfo, *, keep_history: boo
     await stores.runs.delete(run.run_id, keep_history=keep_history)
     await drop_session_of_fork(stores, run)
     in_session = run.session_id is not None and await stores.sessions.has_segment(run.session_id, run.run_id)
-    if stores.results and not keep_history and not in_session:
-        await stores.results.drop(run.run_id)
+    if not keep_history:
+        await drop_results(stores, [run.run_id])
     lines = [f"deleted run {run.run_id}"]
     if run.status != Status.COMPLETED:
         lines[0] += f", which was unfinished ({run.status})"
@@ -104,9 +105,8 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
         await delete_runs(stores, own, name, keep_history=keep_history)
     await stores.sessions.clear(name)
     gone = await gone_of(stores, [*runs, *own], name)
-    if stores.results and not keep_history:
-        for run_id in gone:
-            await stores.results.drop(run_id)
+    if not keep_history:
+        await drop_results(stores, gone)
     told = [f"deleted session {name}" + (f" with {run_words(gone)}" if gone else "")]
     told += [f"{run} was unfinished" for run in unfinished]
     return _told(stores, told, run_id=None, session_id=name, deleted=gone)
