@@ -13,6 +13,9 @@ from lovia_cli.models.base import Model
 from lovia_cli.tools.base import Tool
 from stores.entries import JSON
 
+DRIFT_POLICIES = ("warn", "error", "ignore")
+"""What may be done about an agent that has changed since its run was saved (Z7)."""
+
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Limits:
@@ -45,6 +48,12 @@ def check_amount(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
     raise UserError(f"{name} must be {what}, not {value!r}", hint="None is no limit")
 
 
+def check_drift_policy(value: Any) -> None:
+    """Raise `UserError` for what is none of `DRIFT_POLICIES`."""
+    if value not in DRIFT_POLICIES:
+        raise UserError(f"on_drift is warn, error or ignore, not {value!r}")
+
+
 @dataclass(slots=True, kw_only=True)
 class Agent:
     """A model with instructions and tools.
@@ -75,11 +84,15 @@ class Agent:
     environment: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Raise `UserError` for what is no agent: no name, no model, no tool, two tools of one name."""
+        """Raise `UserError` for what is no agent: no name, no model, no tool, two tools of one name, no such policy."""
         if not isinstance(self.name, str) or not self.name.strip():
             raise UserError("an agent needs a name", hint='such as Agent(name="helper", ...)')
         if not hasattr(self.model, "respond"):
             raise UserError(f"agent {self.name!r} has no model: {self.model!r}", hint="pass a Model")
+        check_drift_policy(self.on_drift)
+        check_amount("history_limit", self.history_limit, int)
+        if type(self.tool_concurrency) is not int or self.tool_concurrency < 1:
+            raise UserError(f"tool_concurrency must be a whole number from 1, not {self.tool_concurrency!r}")
         names: set[str] = set()
         for tool in self.tools:
             spec = getattr(tool, "spec", None)

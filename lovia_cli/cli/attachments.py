@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lovia_cli.errors import UserError
+from lovia_cli.models.parts import attachment
+from lovia_cli.models.wire import BadAnswer
 from stores.entries import JSON
 
 MOST_BYTES = 20_000_000
@@ -18,7 +20,8 @@ def attachments(paths: Sequence[str]) -> list[dict[str, JSON]]:
     """A part for each file: ``{"type": "image"|"file", "media_type", "name", "data"}``, ``data`` in base64.
 
     The media type comes from the file's name; a name that says nothing is text if its bytes are, and refused
-    otherwise. Raises `UserError`, naming the file.
+    otherwise, as is what no model reads: stored, it would fail each run that has it in its conversation. Raises
+    `UserError`, naming the file.
     """
     parts: list[dict[str, JSON]] = []
     total = 0
@@ -43,12 +46,17 @@ def _read(path: str) -> bytes:
 
 def _part(path: str, data: bytes) -> dict[str, JSON]:
     media_type = mimetypes.guess_type(path)[0] or _guess(path, data)
-    return {
+    part: dict[str, JSON] = {
         "type": "image" if media_type.startswith("image/") else "file",
         "media_type": media_type,
         "name": Path(path).name,
         "data": base64.b64encode(data).decode("ascii"),
     }
+    try:
+        attachment(part)
+    except BadAnswer as error:
+        raise UserError(error.message, where=path, hint=error.hint) from error
+    return part
 
 
 def _guess(path: str, data: bytes) -> str:

@@ -11,13 +11,19 @@ T = TypeVar("T")
 def drive(work: Coroutine[Any, Any, T]) -> T:
     """Run ``work`` in an event loop of its own.
 
-    Not `asyncio.run`: at its end it joins the loop's threads, and one of them may hang for ever.
+    Not `asyncio.run`: at its end it joins the loop's threads, and one of them may hang for ever. Like it, Ctrl-C where
+    nobody else has it is a `KeyboardInterrupt`, once ``work`` has left what it was in.
     """
     import asyncio
 
     loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
     try:
-        return loop.run_until_complete(work)
+        return loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        task.cancel()
+        loop.run_until_complete(asyncio.wait({task}))
+        raise
     finally:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()

@@ -12,8 +12,19 @@ from typing import Any
 
 from stores.entries import JSON, Entry
 from stores.lookup import open_infos
-from stores.protocols import RunLease, Session
-from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, Segment, Status, apply_head, locked_error
+from stores.protocols import History, RunLease, Session
+from stores.records import (
+    Owner,
+    RunHead,
+    RunInfo,
+    RunSnapshot,
+    Save,
+    SaveInfo,
+    Segment,
+    Status,
+    apply_head,
+    locked_error,
+)
 
 
 class GlassSession:
@@ -65,6 +76,14 @@ class GlassRuns:
     async def load(self, run_id: str) -> RunSnapshot | None:
         stored: RunSnapshot | None = self._written.get(run_id) or await self._runs.load(run_id)
         return stored
+
+    async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
+        """That of the store, where it keeps any."""
+        return await self._runs.history(run_id, limit=limit) if isinstance(self._runs, History) else []
+
+    async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
+        """That of the store, where it keeps any."""
+        return await self._runs.snapshot(run_id, save) if isinstance(self._runs, History) else None
 
     async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
         del keep_history

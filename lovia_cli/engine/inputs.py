@@ -19,8 +19,8 @@ Input = str | Sequence[Entry | dict[str, Any]]
 def new_inputs(given: Input, conversation: Iterable[Entry]) -> list[InputEntry]:
     """The inputs that are new: text or messages, less a stored ``conversation`` re-sent in front of them (K2).
 
-    A message is an `InputEntry` or a dict with ``role`` and ``content``. Empty text is no input. An assistant
-    message that is not part of the stored conversation is refused.
+    A message is an `InputEntry` or a dict with ``role``, ``content`` and, if any, ``parts``. Empty text is no input.
+    An assistant message that is not part of the stored conversation is refused.
     """
     if isinstance(given, str):
         return [InputEntry(text=clean_text(given))] if given else []
@@ -41,7 +41,8 @@ def new_inputs(given: Input, conversation: Iterable[Entry]) -> list[InputEntry]:
 
 def _entry(message: Entry | dict[str, Any]) -> InputEntry | AssistantTextEntry:
     if isinstance(message, InputEntry):
-        return InputEntry(text=clean_text(message.text), role=message.role, parts=message.parts, extra=message.extra)
+        parts = _parts(message.parts)
+        return InputEntry(text=clean_text(message.text), role=message.role, parts=parts, extra=message.extra)
     if isinstance(message, AssistantTextEntry):
         return message
     role = message.get("role") if isinstance(message, dict) else None
@@ -53,7 +54,13 @@ def _entry(message: Entry | dict[str, Any]) -> InputEntry | AssistantTextEntry:
             f"an input message is not understood: {message!r}", hint='send {"role": "user", "content": TEXT}'
         )
     parts = message.get("parts", []) if isinstance(message, dict) else []
-    return InputEntry(text=clean_text(text), role=role, parts=parts)
+    return InputEntry(text=clean_text(text), role=role, parts=_parts(parts))
+
+
+def _parts(parts: Any) -> list[dict[str, JSON]]:
+    if isinstance(parts, list) and all(isinstance(part, dict) for part in parts):
+        return parts
+    raise UserError(f"an input's parts are no list of objects: {parts!r}", hint='send [{"type": "file", ...}]')
 
 
 def _resent(sent: Sequence[Entry], conversation: Iterable[Entry]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lovia_cli.agent import Agent
+from lovia_cli.agent import Agent, check_amount, check_drift_policy
 from lovia_cli.engine.events import Event, Sink
 from lovia_cli.engine.inputs import Input
 from lovia_cli.engine.options import POLICIES, CheckpointOptions, StopSwitch
@@ -49,8 +49,9 @@ class RunOrder:
     stop: StopSwitch = field(default_factory=StopSwitch)
 
     def __post_init__(self) -> None:
-        if self.on_drift not in (None, "warn", "error", "ignore"):
-            raise UserError(f"on_drift is warn, error or ignore, not {self.on_drift!r}")
+        if self.on_drift is not None:
+            check_drift_policy(self.on_drift)
+        check_amount("timeout", self.timeout, (int, float))
         if self.session_id is not None:
             check_id(self.session_id, "session id")
             if self.session is None:

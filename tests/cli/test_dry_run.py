@@ -149,6 +149,14 @@ def test_z7_drift_is_said_or_refused(lovia: Lovia) -> None:
     assert lovia(*argv, "--on-drift", "error").code == 9
 
 
+def test_h1_a_dry_run_says_that_a_kept_history_would_be_replaced(lovia: Lovia) -> None:
+    finished(lovia)
+    lovia("rm", "run:r1", "--keep-history", "-y")
+    warning = "the history that was kept of a deleted run of this id is replaced"
+    assert lovia(*RUN, "--run-id", "r1", "--dry-run", "--json").json["warnings"] == [warning]
+    assert warning in lovia(*RUN, "--run-id", "r1").err
+
+
 def test_r7_a_segment_that_a_crash_lost_counts_as_the_history_it_will_be(lovia: Lovia) -> None:
     """The next run would first put it back, by its marker, which is left; the dry run sees through to that."""
     lovia.agent([call("keep"), {"text": "ok"}], tools="tools:\n" + shell_tool("keep", "cp .lovia/sessions/*/open/* m"))

@@ -42,6 +42,7 @@ def test_the_same_text_with_another_attachment_is_another_input(lovia: Lovia) ->
     [
         ("nosuch.png", None, "cannot read the attachment: No such file or directory"),
         ("blob", b"\xff\xfe\x00", "cannot tell what kind of file the attachment is"),
+        ("x.zip", b"PK", "the attachment 'x.zip' is application/zip, which models cannot read"),
         ("big.png", b"x" * 20_000_001, "the attachments are larger than 20 MB together"),
     ],
 )

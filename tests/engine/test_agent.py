@@ -40,11 +40,31 @@ async def test_z1_what_nothing_can_be_held_to_is_no_limit(limits, message):
         ({"model": None}, "agent 'bot' has no model: None"),
         ({"tools": [len]}, "<built-in function len> is no tool of agent 'bot'"),
         ({"tools": [FakeTool(), FakeTool()]}, "agent 'bot' has two tools named 'work'"),
+        ({"on_drift": "eror"}, "on_drift is warn, error or ignore, not 'eror'"),
+        ({"history_limit": -3}, "history_limit must be a whole number from 0, not -3"),
+        ({"tool_concurrency": 0}, "tool_concurrency must be a whole number from 1, not 0"),
     ],
 )
 async def test_what_is_no_agent_is_refused_at_once(changes, message):
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         replace(agent(["done"]), **changes)
+
+
+@pytest.mark.parametrize("seconds", ["5", float("nan"), -1])
+async def test_z9_what_is_no_timeout_is_refused_and_nothing_is_stored(seconds):
+    store = InMemoryCheckpointer()
+    with pytest.raises(UserError, match=f"^timeout must be a number from 0, not {seconds!r}$"):
+        await Runner.run(agent(["done"]), "go", checkpoint=at(store, "r1"), timeout=seconds)
+    assert await store.load("r1") is None
+
+
+@pytest.mark.parametrize("parts", ["abc", ["abc"], {"type": "file"}])
+async def test_attachments_of_another_shape_are_refused_and_nothing_is_stored(parts):
+    store = InMemoryCheckpointer()
+    message = {"role": "user", "content": "look", "parts": parts}
+    with pytest.raises(UserError, match=r"^an input's parts are no list of objects: "):
+        await Runner.run(agent(["done"]), [message], checkpoint=at(store, "r1"))
+    assert await store.load("r1") is None
 
 
 async def test_z1_limits_are_given_by_name_or_as_they_are_made():
