@@ -16,7 +16,7 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, is_name, name_of, parse_segment_name
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, newest_places, own_session, places_in, session_folder
+from stores.file.segments import SESSION, base_parts, newest_places, own_session, part_of, places_in, session_folder
 
 Part = dict[str, Any]
 """What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""
@@ -88,7 +88,7 @@ def is_begun(folder: str) -> bool:
 def place_mark(root: Root, fork_id: str, part: Part) -> None:
     """Say durably that the forked session reads that part of another one."""
     with root.make_folder(*session_folder(part["session"]), FORKS) as found:
-        mark = {"kind": "reader", "id": fork_id, "epoch": part["epoch"], "count": part["count"]}
+        mark = {"kind": "reader", "id": fork_id, **part_of(part)}
         found.write(f"{name_of(fork_id)}.json", codec.encode(mark))
 
 

@@ -85,11 +85,36 @@ def read_log(root: Root, session_id: str) -> Log:
         fields = fresh_session(session_id)
         if is_lost:
             raise StoreDamagedError(f"{SESSION} is missing", where=root.part(*session_folder(session_id), SESSION))
+    if is_outdated(fields, places):
+        raise StoreDamagedError(OUTDATED, where=root.part(*session_folder(session_id), SESSION))
     if fields.get("prepared"):
         fields = fresh_session(session_id) | {"epoch": fields["epoch"]}  # nobody has begun it yet
     live = _live(places, fields, root.part(*session_folder(session_id)))
     shared = shared_places(root, fields["base"]) if fields.get("base") else []
     return Log(session_id, fields, live, shared)
+
+
+OUTDATED = "an older copy of the file: segments were written since in an epoch that it does not know"
+
+
+def is_outdated(fields: dict[str, Any], places: Sequence[Place]) -> bool:
+    """True when a segment that was appended says that an epoch has begun which session.json, the ``fields``, has not.
+
+    In an epoch to come a rewind or a trim writes only again what counts, and an import all of a cleared session.
+    """
+    if fields.get("cleared"):
+        return False
+    counted = {place.digest for place in newest_places(places, fields).values()}
+    later = [place for place in places if place.epoch > fields["epoch"] and place.digest not in counted]
+    return any(_is_of(place, fields["id"]) for place in later)
+
+
+def _is_of(place: Place, session_id: str) -> bool:
+    """True for a whole segment of that session, which no foreign or unfinished one is."""
+    try:
+        return bool(read_segment(place, session_id))
+    except StoreDamagedError:
+        return False
 
 
 def is_lost_beside(folder: Folder, places: list[Place]) -> bool:
@@ -193,11 +218,22 @@ def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
             places = places_in(folder)
         then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
         shared += _live([place for place in places if place.n <= part["count"]], then, where)
+        if shared and "run" in part and shared[-1].digest != digest(str(part["run"])):
+            where = f"{where}/{shared[-1].file}"
+            raise StoreDamagedError("this is not the segment that stood here when it was forked", where=where)
     return shared
 
 
+def part_of(document: dict[str, Any]) -> dict[str, Any]:
+    """What a base, or the mark of a fork, says of the segments that are read: up to which, and of which run that was.
+
+    An earlier version did not name the run.
+    """
+    return {name: document[name] for name in ("epoch", "count", "run") if name in document}
+
+
 def base_parts(base: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The sessions that a forked one begins with, oldest first: each with its id, epoch and number of segments."""
+    """The sessions that a forked one begins with, oldest first: each with id, epoch, number of segments, last run."""
     if not base:
         return []
     before = base.get("before") or []

@@ -29,6 +29,7 @@ from stores.file.segments import (
     Place,
     base_parts,
     fresh_session,
+    part_of,
     read_log,
     read_segment,
     read_session,
@@ -75,19 +76,16 @@ def _base(root: Root, session_id: str, upto: str) -> dict[str, Any]:
     if place is None or document is None or document.get("truncated") or document["run"] != upto:
         raise lost_beginning(session_id, upto)
     end = {"segments": places.index(place) + 1, "entries": document["first"] + len(document["entries"])}
-    return _part(log, place) | {"count": place.n} | end
+    return _part(log, place) | {"count": place.n, "run": upto} | end
 
 
 def _part(log: Log, place: Place) -> dict[str, Any]:
     """The session that holds the segment, and those with what stands before it: a flat list, however many."""
-    parts = [{name: part[name] for name in _PART} for part in base_parts(log.fields.get("base"))]
+    parts = [{"session": part["session"], **part_of(part)} for part in base_parts(log.fields.get("base"))]
     for n, part in enumerate(parts):
         if place.folder.endswith("/" + name_of(part["session"])):
             return part | {"before": parts[:n]}
     return {"session": log.session_id, "epoch": log.fields["epoch"], "before": parts}
-
-
-_PART = ("session", "epoch", "count")
 
 
 def confirm(root: Root, session_id: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.locks import lock_path
-from stores.file.names import BEGINNING, DROPPED, chunk_number, may_be_of, name_of
+from stores.file.names import BEGINNING, DROPPED, chunk_name, chunk_number, may_be_of, name_of
 from stores.file.root import Root
 
 YOUNG = 3600
@@ -24,16 +24,15 @@ YOUNG = 3600
 
 @dataclass(slots=True)
 class DataFolder:
-    """One folder under ``data``: how many chunks and saves, and whose, as far as its first whole chunk tells.
+    """One folder under ``data``: the number of its last chunk, and whose, as far as its first whole chunk tells.
 
-    Saves that a fork's first chunk has from its source do not count. ``has_begun``: a ref has named it, which a run's
-    data with one save does not tell. ``is_dropped``: only forks of the run read it.
+    ``has_begun``: a ref has named it, which a run's data with one save does not tell; saves that a fork's first chunk
+    has from its source do not count. ``is_dropped``: only forks of the run read it.
     ``unreadable``: why it may hold more than that, which is well: it is not ours to read, or a newer lovia's.
     """
 
     key: str
-    chunks: int = 0
-    saves: int = 0
+    tail: int = 0
     run_id: str | None = None
     base: str | None = None
     has_begun: bool = False
@@ -58,16 +57,15 @@ def look_into(root: Root, key: str) -> DataFolder:
         found.is_young = time.time() - os.fstat(folder.fd).st_mtime < YOUNG
         entries = folder.names()
         found.is_dropped = DROPPED in entries
-        names = sorted(name for name in entries if chunk_number(name))
-        found.chunks = found.saves = len(names)
-        found.has_begun = found.saves > 1
-        for name in names:
+        numbers = sorted(number for name in entries if (number := chunk_number(name)))
+        found.tail, found.has_begun = max(numbers, default=0), len(numbers) > 1
+        for name in map(chunk_name, numbers):
             with _noted(found), suppress(KeyError, TypeError):
                 document = codec.decode(folder.read(name) or b"", "chunk", where=folder.where(name))
                 found.run_id = str(document["id"])
                 found.base = (document.get("base") or {}).get("key")
-                found.saves += document["first"] + len(document["records"]) - 1 - document.get("own", 1)
-                found.has_begun = found.saves > 1 or ("own" in document and BEGINNING not in entries)
+                saves = document["first"] + len(document["records"]) - document.get("own", 1)
+                found.has_begun |= saves > 1 or ("own" in document and BEGINNING not in entries)
                 break
     return found
 

@@ -112,8 +112,8 @@ def rewrite(path: Path, **changes: object) -> None:
 
 def reseal(path: Path, old: bytes, new: bytes) -> None:
     """Replace some bytes of a document, and seal it again with all else as it was."""
-    before, _, after = path.read_bytes().rpartition(b',"sum":"')[0].partition(old)
-    assert after
+    before, found, after = path.read_bytes().rpartition(b',"sum":"')[0].partition(old)
+    assert found
     body = before + new + after
     path.write_bytes(body + b',"sum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n')
 

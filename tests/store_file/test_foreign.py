@@ -9,7 +9,7 @@ from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import entries, everything, only
+from tests.store_file.kit import entries, everything, files, only, reseal
 from tests.store_file.test_forks import fork
 from tests.store_file.test_vanished import finish
 
@@ -88,14 +88,24 @@ async def test_d3_a_stray_file_among_the_sessions_is_one_finding_and_no_session(
     assert {info.session_id for info in await store.session.sessions()} == {"other", "f", "g"}
 
 
-async def test_h3_a_fork_does_not_take_what_another_session_said_for_what_it_begins_with(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("is_earlier", "what"),
+    [(False, "not the segment that stood here when it was forked"), (True, "another session than its folder's name")],
+)
+async def test_h3_a_fork_does_not_take_what_another_session_said_for_what_it_begins_with(
+    path: Path, is_earlier: bool, what: str
+) -> None:
     store = await four(path)
+    for name in ("f", "g") if is_earlier else ():
+        for file in files(path, f"sessions/{name}.*/session.json") + files(path, f"sessions/*/forks/{name}.*.json"):
+            reseal(file, b',"run":"talk1"', b"")  # an earlier version did not say with which run a part ends
+    assert check(path) == []
     before = await loaded(path)
     theirs, other = folder_of(path, "talk"), folder_of(path, "other")
     shutil.rmtree(theirs)
     shutil.copytree(other, theirs)
     for session_id in ("f", "g"):
-        with pytest.raises(StoreDamagedError, match=r"holds another session than its folder's name says"):
+        with pytest.raises(StoreDamagedError, match=what):
             await store.session.load(session_id)
     repair(path)
     assert (check(path), await loaded(path)) == ([], before)

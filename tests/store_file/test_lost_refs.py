@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.file.names import name_of
 from tests.store_file.kit import everything, files, first, later, only, rewrite, write_run
-from tests.store_file.test_forks import fork
+from tests.store_file.test_forks import BIG, fork, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -156,3 +157,46 @@ async def test_d3_a_fork_or_an_import_that_was_cut_off_before_its_ref_is_no_run(
         assert runs == []
     assert check(path) == []
     await write_run(store, "r", 2)
+
+
+async def test_d3_with_a_lost_ref_and_a_lost_chunk_the_saves_behind_it_do_not_stand_in_the_way(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    only(path, "runs/r.*.json").unlink()
+    only(path, "data/*/000003.json").unlink()
+    assert [finding.is_lost for finding in repair(path)] == [False, False]
+    assert (check(path), files(path, "data/*/000004.json")) == ([], [])
+    snapshot = await store.load("r")
+    assert snapshot is not None
+    async with store.lease("r") as lease:
+        await lease.load()
+        for number in range(snapshot.head.save + 1, 30):
+            await lease.save(later(number, BIG))
+    assert check(path) == []
+
+
+async def test_d3_a_chunk_behind_a_gap_goes_aside(path: Path) -> None:
+    await write_run(FileStore(path).checkpointer, "r", 3)
+    stray = only(path, "data/*/000001.json").with_name("000003.json")
+    stray.write_bytes(b"stray")
+    (finding,) = check(path)
+    assert (finding.file, finding.repairable) == (str(stray), True)
+    repair(path)
+    assert (check(path), stray.exists()) == ([], False)
+
+
+async def test_r4_of_several_data_the_newest_are_those_of_a_run_without_its_ref(path: Path) -> None:
+    store = FileStore(path).checkpointer
+    newest = ""
+    while not newest:  # until the older one is looked at first
+        await write_run(store, "r", 2)
+        kept = only(path, "data/*/000001.json").parent
+        shutil.copytree(kept, path.parent / kept.name)
+        await write_run(store, "r", 3)
+        shutil.move(path.parent / kept.name, kept)  # as if its removal had been cut off
+        newest = key if kept.name < (key := key_of(path, "r")) else ""
+        if not newest:
+            shutil.rmtree(kept)
+    only(path, "runs/r.*.json").unlink()
+    repair(path)
+    assert (check(path), key_of(path, "r")) == ([], newest)

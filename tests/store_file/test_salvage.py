@@ -11,6 +11,7 @@ from stores.file.doctor.check import check, repair
 from stores.findings import CAN_ANSWER
 from tests.store_file.kit import chunk, entries, later, only, read, say, write_run
 from tests.store_file.kit import first as begun
+from tests.store_file.test_forks import BIG, fork, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -205,3 +206,16 @@ async def test_r4_what_an_older_repair_began_again_is_put_right(path: Path) -> N
     assert check(path) == []
     async with store.checkpointer.open_runs("s") as opened:
         assert opened == []
+
+
+@pytest.mark.parametrize(("change", "kept"), [(lambda data: data + b"junk", 13), (lambda data: data[:-9_000], 12)])
+async def test_h2_of_a_forks_first_chunk_too_what_stands_before_the_damage_is_kept(
+    path: Path, change: Callable[[bytes], bytes], kept: int
+) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "long", 20, text=BIG)
+    await fork(path, "long", "r", 11, later(13, BIG))
+    file = path / "data" / key_of(path, "r") / "000001.json"
+    file.write_bytes(change(file.read_bytes()))
+    (done,) = repair(path)
+    assert (done.is_lost, check(path), await saves(store)) == (False, [], kept)

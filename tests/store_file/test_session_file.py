@@ -146,3 +146,28 @@ async def test_h3_a_fork_of_a_first_append_that_was_cut_off_leaves_a_whole_sessi
     await store.session.fork_session("talk", "f", upto="r1")
     await store.session.confirm_fork("f")
     assert (check(path), await runs(store, "talk"), await runs(store, "f")) == ([], ["r1"], ["r1"])
+
+
+@pytest.mark.parametrize(
+    ("is_forked", "keep", "more", "left"),
+    [(False, 6, ["r4"], ["r1", "r2", "r4"]), (False, 7, [], ["r1", "r2", "r3"]), (True, 6, ["r4"], ["r1", "r2", "r4"])],
+)
+async def test_m3_an_older_copy_of_session_json_does_not_undo_a_rewind(
+    path: Path, is_forked: bool, keep: int, more: list[str], left: list[str]
+) -> None:
+    """Where a segment of a later epoch tells of it, though a fork keeps all that the older copy names."""
+    store = await (forked_at(path, "r3", "r1", "r2", "r3") if is_forked else talk(path, "r1", "r2", "r3"))
+    file = only(path, "sessions/talk.*/session.json")
+    older = file.read_bytes()
+    await store.checkpointer.delete("r3")
+    await store.session.rewind("talk", keep_entries=keep)
+    for run_id in more:
+        await store.session.append("talk", [say(run_id)], run_id=run_id)
+    before = await store.session.load("talk")
+    file.write_bytes(older)
+    for refused in (store.session.load("talk"), store.session.append("talk", [say("new")])):
+        with pytest.raises(StoreDamagedError, match="an older copy of the file"):
+            await refused
+    (finding,) = repair(path)
+    assert (finding.file, "an older copy of the file" in finding.what) == (str(file), True)
+    assert (check(path), await runs(store, "talk"), await store.session.load("talk")) == ([], left, before)

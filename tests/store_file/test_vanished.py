@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from tests.store_file.kit import entries, everything, later, only, say, write_run
@@ -159,3 +160,20 @@ async def test_h3_a_vanished_fork_that_was_forked_is_read_by_its_fork_as_before(
     await store.session.rewind("f", keep_entries=len(before) - 3)
     await finish(store, "f3", "f", "f")
     assert (check(path), await store.session.load("g")) == ([], before)
+
+
+async def test_h3_a_fork_does_not_take_what_came_after_a_rewind_for_what_it_began_with(path: Path) -> None:
+    store = await talk(path)
+    await store.session.fork_session("talk", "f", upto="b")
+    await store.session.confirm_fork("f")
+    for run_id in ("a", "b"):  # in the order of lovia rewind
+        await store.checkpointer.delete(run_id)
+    await store.session.rewind("talk", keep_entries=len(await store.session.load("talk")) // 3)
+    await finish(store, "c", "z")
+    lose(path)
+    repair(path)
+    assert [segment.run_id for segment in await store.session.segments("talk")] == ["z", "c"]
+    with pytest.raises(StoreDamagedError, match="not the segment that stood here when it was forked"):
+        await store.session.load("f")
+    (finding,) = check(path)
+    assert (finding.repairable, "forked session 'f'" in finding.what) == (False, True)

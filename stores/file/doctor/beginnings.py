@@ -17,6 +17,7 @@ from stores.file.segments import (
     documents,
     fresh_session,
     own_session,
+    part_of,
     shared_places,
     uncounted,
 )
@@ -57,7 +58,7 @@ def found_base(root: Root, name: str, places: list[Place]) -> dict[str, Any] | N
 def base_of_marks(root: Root, name: str) -> dict[str, Any]:
     """The ``base`` of the forked session of that name, as its marks have it; raises where they cannot be read."""
     marked = sorted(_marks(root, name), key=lambda found: found[0])
-    parts = [{"session": source, "epoch": mark["epoch"], "count": mark["count"]} for _, source, mark in marked]
+    parts = [{"session": source, **part_of(mark)} for _, source, mark in marked]
     if not parts:
         where = root.part("sessions", name, SESSION)
         raise StoreDamagedError("no mark says what the forked session began with", where=where)

@@ -14,7 +14,7 @@ from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, own_session, session_folder
+from stores.file.segments import SESSION, base_parts, own_session, part_of, session_folder
 from stores.file.vanished import is_vanished
 
 
@@ -64,7 +64,7 @@ def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[P
             return [Problem(root.part(*place, f"{name}.json"), f"{what}is missing", mend)]
         try:
             mark = read_mark(found, name)
-            if (mark["epoch"], mark["count"]) == (part["epoch"], part["count"]):
+            if part_of(mark) == part_of(part):
                 return []
             what += "names other segments"
         except (StoreUnreadableError, StoreVersionError):

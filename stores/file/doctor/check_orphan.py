@@ -25,7 +25,7 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
     if folder.is_dropped:
         what = "data of a run that is gone, kept for forks that are gone too"
         return [] if is_read else [Problem(file, what, partial(_follow, root, folder.key, folders), is_leftover=True)]
-    if folder.chunks == 0:
+    if folder.tail == 0:
         what = "a crash cut off a run before it began"
         mend = partial(release, root, folder.key) if _is_bare(root, folder.key) else aside
         return [] if folder.is_young else [Problem(file, what, mend, is_leftover=True)]
@@ -33,10 +33,13 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
         return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
     has_ref = _has_ref(root, folder.run_id)
     if folder.has_begun and not has_ref:
+        mine = [one for one in folders.values() if one.run_id == folder.run_id and one.has_begun and not one.is_dropped]
+        if folder is not mine[0]:
+            return []  # the first one tells of all of them
         what = f"the ref of run {folder.run_id!r} is missing"
         if is_read:
             what += " (forks read its data: where the run was deleted, delete it again)"
-        return [lost_ref_of(root, name_of(folder.run_id), file, what, [folder])]
+        return [lost_ref_of(root, name_of(folder.run_id), file, what, mine)]
     if has_ref and (is_read or folder.has_begun):
         what = f"a crash kept data of run {folder.run_id!r} from before it was made again"
         if is_read:

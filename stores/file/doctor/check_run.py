@@ -45,11 +45,13 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         return [lost_ref_of(root, name, file, error.message, mine)]
     if ref.is_deleted and not ref.fields.get("keep"):
         return [_half_deleted(root, ref, file)]
+    with root.open_folder("data", ref.key) as folder:
+        names = sorted(folder.names()) if folder else []  # before it is examined: it may grow meanwhile
     fresh, wrong = examine(root, ref)
     return [
         *_problems_of_chunks(root, ref, fresh, wrong),
         *_problems_of_marks(root, ref),
-        *_problems_of_files(root, ref),
+        *_problems_of_files(root, ref, names, None if wrong else fresh.tail),
         *_problems_of_dropped(root, ref),
         *_problems_of_end(root, ref, file, None if wrong else fresh),
     ]
@@ -86,13 +88,19 @@ def _problems_of_chunks(root: Root, ref: Ref, fresh: Ref, error: StoreError | No
     return [_damaged(root, ref, fresh, file, error.message)]
 
 
-def _problems_of_files(root: Root, ref: Ref) -> list[Problem]:
-    """What else is in the folder of the data."""
-    with root.open_folder("data", ref.key) as folder:
-        names = folder.names() if folder else []
-    unfinished = [unfinished_write(root, "data", ref.key, name) for name in names if name.endswith(TEMP)]
-    others = [name for name in names if name != FORKS and not name.endswith(TEMP) and chunk_number(name) is None]
-    return [*unfinished, *(stranger(root.part("data", ref.key, name)) for name in others)]
+def _problems_of_files(root: Root, ref: Ref, names: list[str], tail: int | None) -> list[Problem]:
+    """What else is in the folder of the data, of which the last chunk is ``tail``; None where they cannot be read."""
+    problems = []
+    for name in names:
+        number, parts = chunk_number(name), ("data", ref.key, name)
+        if name.endswith(TEMP):
+            problems.append(unfinished_write(root, *parts))
+        elif number and tail and number > tail:
+            what = f"a chunk that does not follow the last one of run {ref.run_id!r}"
+            problems.append(Problem(root.part(*parts), what, partial(set_aside, root, *parts)))
+        elif not number and name != FORKS:
+            problems.append(stranger(root.part(*parts)))
+    return problems
 
 
 def _problems_of_dropped(root: Root, ref: Ref) -> list[Problem]:
@@ -143,10 +151,15 @@ def _damaged_source(root: Root, ref: Ref, file: str, what: str) -> Problem:
 
 def _set_fork_aside(root: Root, ref: Ref) -> str:
     """Its own saves go on from what is lost. They stay readable in quarantine, one a line."""
-    set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
+    return _all_aside(root, ref, f"fork {ref.run_id!r} cannot be kept without it: its data was", "and its id is free")
+
+
+def _all_aside(root: Root, ref: Ref, lost: str, end: str) -> str:
+    """Data, session and ref, which goes last: until then the run is damaged, and all of this is done again."""
     aside = set_aside(root, "data", ref.key) or "gone"
-    lost = f"fork {ref.run_id!r} cannot be kept without it: its data was {aside}"
-    return lost + _with_session(root, ref, "and its id is free")
+    done = f"{lost} {aside}{_with_session(root, ref, end)}"
+    set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
+    return done
 
 
 def _with_session(root: Root, ref: Ref, end: str) -> str:
@@ -181,7 +194,7 @@ def _damaged(root: Root, ref: Ref, fresh: Ref, file: str, what: str) -> Problem:
     """What is kept of a run whose data is damaged: the saves before, and those in front of it in the same chunk."""
     number = chunk_number(os.path.basename(file))
     is_own = number is not None and file == root.part("data", ref.key, chunk_name(number))
-    found = salvage(root, ref.run_id, ref.key, number, fresh.save + 1) if number and is_own else None
+    found = salvage(root, ref.run_id, ref.key, number) if number and is_own else None
     kept = found.last if found else fresh.save
     back = partial(_cut_back, root, ref, fresh, found)
     if ref.is_deleted and (not kept or (found and _is_fork_lost(ref, found))):
@@ -223,10 +236,7 @@ def _lost_fork(root: Root, ref: Ref, file: str, what: str) -> Problem:
 
 def _drop(root: Root, ref: Ref) -> str:
     """Nothing of the run can be read: all of it goes aside."""
-    set_aside(root, "runs", f"{name_of(ref.run_id)}.json")
-    aside = set_aside(root, "data", ref.key) or "gone"
-    lost = f"no save of run {ref.run_id!r} can be kept: it was {aside}"
-    return lost + _with_session(root, ref, "and its id would start over")
+    return _all_aside(root, ref, f"no save of run {ref.run_id!r} can be kept: it was", "and its id would start over")
 
 
 def _cut_back(root: Root, ref: Ref, fresh: Ref, found: Salvage | None, done: str = "") -> str:

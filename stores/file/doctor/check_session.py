@@ -23,6 +23,7 @@ from stores.file.readers import files_of
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
+    OUTDATED,
     SESSION,
     Log,
     Place,
@@ -30,6 +31,7 @@ from stores.file.segments import (
     documents,
     fresh_session,
     is_lost_beside,
+    is_outdated,
     newest_places,
     own_session,
     places_in,
@@ -50,15 +52,16 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         problems = [stranger(folder.where(entry)) for entry in strange]
         problems += _problems_of_markers(root, name)
         problems += problems_of_marks(root, folder, name)
-        file, wrong = folder.where(SESSION), ""
+        file = folder.where(SESSION)
         try:
             data = folder.read(SESSION)
             fields = None if data is None else own_session(data, name, file)
+            wrong = OUTDATED if fields and is_outdated(fields, places) else ""
         except (StoreUnreadableError, StoreVersionError) as error:
             return [*problems, Problem(file, error.message)]
         except StoreError as error:
             fields, wrong = None, error.message
-    if fields is None and (foreign := problems_of_foreign(root, name, places, is_own=False)):
+    if (wrong or fields is None) and (foreign := problems_of_foreign(root, name, places, is_own=bool(fields))):
         return foreign
     if wrong or (fields is None and _is_lost(root, name, places)):
         return [*problems, _unread(root, name, places, wrong or f"{SESSION} is missing")]
@@ -172,11 +175,11 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
             replaced.append(newest[n])
             if document:
                 _write_again(folder, temps, log, document)
+        is_lost = len(present) < max(fields["count"], len(newest))
+        marked = leave_markers(root, session_id, present) if is_lost else ""
         folder.write(SESSION, codec.encode(log.fields), by=temps)
     moves = {place.digest: moved(_aside(root, place)) for place in replaced}
     aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)
-    is_lost = len(present) < max(fields["count"], len(newest))
-    marked = leave_markers(root, session_id, present) if is_lost else ""
     return f"no checkpoint holds the same, so the session goes on without it{aside}{marked}"
 
 

@@ -49,7 +49,7 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
 
 def lost_ref_of(root: Root, name: str, file: str, what: str, folders: list[DataFolder]) -> Problem:
     """What to say of a run without a ref that can be read, whose data are the ``folders``."""
-    refs = [examine(root, Ref.new(folder.run_id or "", folder.key))[0] for folder in folders]
+    refs = [_ref_from(root, folder) for folder in folders]
     if whole := [ref for ref in refs if ref.save]:
         newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
         return Problem(file, what, partial(_write_ref, root, name, newest), outlook="it can be made from the data")
@@ -60,6 +60,13 @@ def lost_ref_of(root: Root, name: str, file: str, what: str, folders: list[DataF
         return Problem(file, f"{what}; no data of it was found", mend, is_lost=True)
     outlook = f"no save of run {folders[0].run_id!r} can be kept, and its id would start over"
     return Problem(file, what, mend, outlook=outlook, is_lost=True)
+
+
+def _ref_from(root: Root, folder: DataFolder) -> Ref:
+    """The ref as the data has it. It names the last chunk that is there: so one that lacks before it is missed."""
+    ref, _ = examine(root, Ref.new(folder.run_id or "", folder.key))
+    ref.fields["tail"] = max(ref.tail, folder.tail)
+    return ref
 
 
 def _write_ref(root: Root, name: str, ref: Ref) -> str:

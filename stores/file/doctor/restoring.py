@@ -165,12 +165,13 @@ def _ref_named(root: Root, name: str | None) -> Ref | None:
 
 
 def restore(root: Root, lost: Lost) -> str:
-    """Write the segment again under its name, and say so; what is left of it goes aside.
+    """Write the segment again over what is left of it, which goes aside too, and say so.
 
-    session.json knows the checksum of the last segment, so it forgets it before, and notes the new one after.
+    Until then its name tells where it stands. session.json knows the checksum of the last segment, so it forgets it
+    before, and notes the new one after.
     """
     session_id = str(lost.run.head.session_id)
-    aside = set_aside(root, *session_folder(session_id), lost.place.file)
+    aside = set_aside(root, *session_folder(session_id), lost.place.file, keep=True)
     with (
         root.make_folder(*session_folder(session_id)) as folder,
         root.make_folder(*marker_folder(session_id)) as temps,

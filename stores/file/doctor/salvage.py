@@ -35,8 +35,8 @@ class Salvage:
     is_proven: bool
 
 
-def salvage(root: Root, run_id: str, key: str, n: int, first: int) -> Salvage | None:
-    """What can be kept of damaged chunk ``n``, which is to begin with save ``first``; None for nothing."""
+def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
+    """What can be kept of damaged chunk ``n``; None for nothing. The first one of a fork may begin with any save."""
     try:
         with root.open_folder("data", key) as folder:
             data = folder.read(chunk_name(n)) if folder else None
@@ -45,9 +45,9 @@ def salvage(root: Root, run_id: str, key: str, n: int, first: int) -> Salvage | 
         return None
     if not data or (n > 1 and before is None):
         return None
-    known = {"kind": "chunk", "id": run_id, "key": key, "n": n, "first": first}
+    known = {"kind": "chunk", "id": run_id, "key": key, "n": n}
     if before:
-        known["prev"] = before.sum
+        known |= {"prev": before.sum, "first": before.last + 1}
     return _whole_within(data, known) or _lines_of(data, known)
 
 
@@ -58,25 +58,30 @@ def _whole_within(data: bytes, known: dict[str, Any]) -> Salvage | None:
             document = codec.decode(data[:end], "chunk", where="")
         except StoreError:
             continue
-        if known.items() <= document.items() and document.get("records"):
-            last = known["first"] + len(document["records"]) - 1
-            return Salvage(known["n"], data[:end], known["first"], last, True)
+        if _is_it(document, known) and document.get("records"):
+            first = document["first"]
+            return Salvage(known["n"], data[:end], first, first + len(document["records"]) - 1, True)
     return None
+
+
+def _is_it(header: dict[str, Any], known: dict[str, Any]) -> bool:
+    return known.items() <= header.items() and type(header.get("first")) is int
 
 
 def _lines_of(data: bytes, known: dict[str, Any]) -> Salvage | None:
     """The saves in front of the first line that is none."""
     head, *rows = data.split(b"\n")
     header = _object(head + b"]}") if head.endswith(_OPEN) else None
-    if header is None or header.get("v") != codec.VERSION or not known.items() <= header.items():
+    if header is None or header.get("v") != codec.VERSION or not _is_it(header, known):
         return None
+    first = header["first"]
     lines = Lines({name: value for name, value in header.items() if name not in ("v", "records")}, "records")
-    for line in _saves(rows, known["first"], known["id"]):
+    for line in _saves(rows, first, known["id"]):
         lines.add(line)
     is_placed = not rows[lines.count :] or not rows[lines.count].startswith(b'],"')
     if not lines.count or not is_placed:
         return None
-    return Salvage(known["n"], lines.bytes(), known["first"], known["first"] + lines.count - 1, False)
+    return Salvage(known["n"], lines.bytes(), first, first + lines.count - 1, False)
 
 
 def _saves(rows: list[bytes], number: int, run_id: str) -> Iterator[bytes]:

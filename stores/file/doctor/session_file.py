@@ -22,7 +22,7 @@ from stores.file.doctor.beginnings import fork_id, found_base
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.restoring import leave_markers, readable, ref_of, run_of
-from stores.file.names import name_of
+from stores.file.names import name_of, parse_segment_name
 from stores.file.readers import files_of
 from stores.file.root import Root
 from stores.file.segments import SESSION, Place, beginning, fresh_session
@@ -130,18 +130,25 @@ def _count(root: Root, found: Remade, counted: dict[int, Place]) -> None:
 
 
 def write(root: Root, name: str, places: list[Place]) -> str | None:
-    """Make session.json again, and say so."""
+    """Make session.json again, over what is left of it, and say so. Runs that nothing shows a place of are marked."""
     found = remade(root, name, places)
-    aside = set_aside(root, "sessions", name, SESSION)
+    aside = set_aside(root, "sessions", name, SESSION, keep=found is not None)
     if found is None:
         return None
+    marked = leave_markers(root, found.session_id, _placed(places))
     for place in found.doubtful:
         set_aside(root, "sessions", name, place.file, keep=True)
     for place in found.unread:
         set_aside(root, "sessions", name, place.file)
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         folder.write(SESSION, codec.encode(found.fields), by=temps)
-    return found.done(aside, leave_markers(root, found.session_id, {place.digest for place in places}))
+    return found.done(aside, marked)
+
+
+def _placed(places: list[Place]) -> set[str]:
+    """The hashes of the runs whose segments are there, or are missing right before one that names them."""
+    before = [parse_segment_name(str(document["after"])) for place in places if (document := readable(place))]
+    return {place.digest for place in places} | {found[2] for found in before if found}
 
 
 def id_in(root: Root, name: str, places: list[Place]) -> str | None:
