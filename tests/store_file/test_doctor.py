@@ -6,7 +6,7 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import MOST_BEHIND, Unit, check, repair
-from stores.file.doctor.quarantine import Problem
+from stores.file.doctor.problem import Problem
 from stores.file.locks import lock_of
 from tests.store_file.kit import (
     chunk,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from stores import codec
-from stores.errors import RunLockedError, StoreError, StoreUnreadableError, StoreVersionError
+from stores.errors import RunLockedError, StoreError
 from stores.file.disk import TEMP
 from stores.file.doctor.check_orphan import problems_of_orphan
 from stores.file.doctor.check_results import problems_of_results
@@ -22,7 +22,8 @@ from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.lost_refs import read_fields
-from stores.file.doctor.quarantine import Problem, set_aside, stranger
+from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
+from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import is_name, name_of
 from stores.file.readers import session_names, sources_first
@@ -103,7 +104,7 @@ class Unit:
         try:
             return self._look()
         except StoreError as error:
-            return [Problem(error.where or self._file, error.message)]
+            return [told(error, self._file)]
 
     def repair(self) -> list[Finding]:
         """Mend one problem after the other, until none is left that can be mended.
@@ -166,8 +167,8 @@ def _problems_of_root(root: Root) -> list[Problem]:
     """The store's own file, and what does not belong beside it."""
     try:
         root.exists()
-    except (StoreUnreadableError, StoreVersionError) as error:
-        return [Problem(error.where or root.path, error.message)]
+    except NO_DAMAGE as error:
+        return [told(error, root.path)]
     except StoreError as error:
         if error.where != root.part(STORE):
             raise

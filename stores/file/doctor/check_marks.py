@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
-from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside
+from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, told
+from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
@@ -20,16 +20,21 @@ from stores.file.vanished import is_vanished
 
 def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
     """Marks of forks that are gone; the session itself, when it is a fork whose own marks are missing."""
+
+    def look(found: Folder, file: str) -> Problem | None:
+        fork = file.removesuffix(".json")
+        try:
+            if read_here(folder, found, fork) is None and not is_vanished(root, fork):
+                return leftover(root, "the mark of a fork that is gone", "sessions", name, FORKS, file)
+        except StoreError as error:
+            return Problem(found.where(file), f"{error.message}, and what the fork reads here cannot be told")
+        return None
+
     problems: list[Problem] = []
-    with _told(problems, folder.where(FORKS)), root.open_folder("sessions", name, FORKS) as found:
-        for fork in found.records() if found else ():
-            where = folder.where(f"{FORKS}/{fork}.json")
-            try:
-                if found and read_here(folder, found, fork) is None and not is_vanished(root, fork):
-                    parts = ("sessions", name, FORKS, f"{fork}.json")
-                    problems.append(leftover(root, "the mark of a fork that is gone", *parts))
-            except StoreError as error:
-                problems.append(Problem(where, f"{error.message}, and what the fork reads here cannot be told"))
+    try:
+        problems += problems_of_files(root, "sessions", name, FORKS, look=look)
+    except StoreError as error:
+        problems.append(told(error, folder.where(FORKS)))
     fields: dict[str, Any] = {}
     with suppress(StoreError):
         data = folder.read(SESSION)
@@ -37,15 +42,6 @@ def problems_of_marks(root: Root, folder: Folder, name: str) -> list[Problem]:
     for part in base_parts(fields.get("base")):
         problems += _problems_of_mark(root, name, fields["id"], part)
     return problems
-
-
-@contextmanager
-def _told(problems: list[Problem], where: str) -> Iterator[None]:
-    """What keeps from looking there is one of the problems, and all else goes on."""
-    try:
-        yield
-    except StoreError as error:
-        problems.append(Problem(error.where or where, error.message))
 
 
 def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[Problem]:
@@ -67,7 +63,7 @@ def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[P
             if part_of(mark) == part_of(part):
                 return []
             what += "names other segments"
-        except (StoreUnreadableError, StoreVersionError):
+        except NO_DAMAGE:
             raise
         except StoreError as error:
             what += f"is damaged: {error.message}"

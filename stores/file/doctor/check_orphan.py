@@ -8,7 +8,8 @@ from functools import partial
 from stores.errors import StoreError
 from stores.file.disk import TEMP, remove_folder
 from stores.file.doctor.lost_refs import lost_ref_of, read_fields
-from stores.file.doctor.quarantine import Problem, complete_aside, set_aside
+from stores.file.doctor.problem import Problem
+from stores.file.doctor.quarantine import complete_aside, set_aside
 from stores.file.forking import readers, release, shared_key
 from stores.file.names import DROPPED, FORKS, name_of
 from stores.file.root import Root

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.disk import TEMP
-from stores.file.doctor.quarantine import Problem, set_aside, unfinished_write
+from stores.file.disk import Folder
+from stores.file.doctor.problem import Problem, problems_of_files
 from stores.file.results import RESULTS, read_result
 from stores.file.root import Root
 
 
 def problems_of_results(root: Root, name: str) -> list[Problem]:
     """Everything that is wrong with the outputs in the folder of that name."""
-    problems = []
-    with root.open_folder(RESULTS, name) as folder:
-        for entry in sorted(folder.names()) if folder else ():
-            if folder is None:
-                break
-            where = folder.where(entry)
-            if entry.endswith(TEMP):
-                problems.append(unfinished_write(root, RESULTS, name, entry))
-                continue
-            try:
-                read_result(folder, entry)
-            except (StoreUnreadableError, StoreVersionError) as error:
-                problems.append(Problem(where, error.message))
-            except StoreError as error:
-                problems.append(Problem(where, error.message, partial(set_aside, root, RESULTS, name, entry)))
-    return problems
+
+    def look(folder: Folder, file: str) -> None:
+        read_result(folder, file)
+
+    return problems_of_files(root, RESULTS, name, look=look)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from stores import codec
 from stores.codec import Lines
-from stores.entries import UnknownEntryError
-from stores.errors import StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.disk import TEMP, Folder
+from stores.errors import StoreError
+from stores.file.disk import Folder
 from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
-from stores.file.doctor.quarantine import Problem, leftover, moved, set_aside, stranger, unfinished_write
+from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
+from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.restoring import Lost, leave_markers, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
@@ -57,8 +58,8 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
             data = folder.read(SESSION)
             fields = None if data is None else own_session(data, name, file)
             wrong = OUTDATED if fields and is_outdated(fields, places) else ""
-        except (StoreUnreadableError, StoreVersionError) as error:
-            return [*problems, Problem(file, error.message)]
+        except NO_DAMAGE as error:
+            return [*problems, told(error, file)]
         except StoreError as error:
             fields, wrong = None, error.message
     if (wrong or fields is None) and (foreign := problems_of_foreign(root, name, places, is_own=bool(fields))):
@@ -101,8 +102,8 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
         log = read_log(root, session_id)
         for document, where in documents(log):
             codec.decode_entries(document["entries"], where=where, run_id=document["run"])
-    except (StoreUnreadableError, StoreVersionError, UnknownEntryError) as error:
-        return [Problem(error.where or folder, error.message)]
+    except NO_DAMAGE as error:
+        return [told(error, folder)]
     except StoreError as error:
         if error.where and "/" in error.where and not error.where.startswith(folder):
             what = f"{error.message}, which forked session {session_id!r} begins with"
@@ -197,23 +198,14 @@ def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, An
 
 
 def _problems_of_markers(root: Root, name: str) -> list[Problem]:
-    """Markers that cannot be read or that lead nowhere, and unfinished writes beside them."""
-    problems = []
-    with root.open_folder("sessions", name, "open") as folder, root.open_folder("runs") as runs:
-        for entry in folder.names() if folder else ():
-            if folder is None:
-                break
-            if entry.endswith(TEMP):
-                problems.append(unfinished_write(root, "sessions", name, "open", entry))
-                continue
-            try:
-                marker = read_marker(folder, entry.removesuffix(".json"))
-                if marker and read_ref(runs, entry.removesuffix(".json")) is None:
-                    problems.append(leftover(root, "a marker of a run that is gone", "sessions", name, "open", entry))
-            except (StoreUnreadableError, StoreVersionError) as error:
-                problems.append(Problem(folder.where(entry), error.message))
-            except StoreError as error:
-                if error.where == folder.where(entry):
-                    aside = partial(set_aside, root, "sessions", name, "open", entry)
-                    problems.append(Problem(error.where, error.message, aside))
-    return problems
+    """Markers that cannot be read or that lead nowhere. The data of a run that begins right now is there already."""
+
+    def look(folder: Folder, file: str) -> Problem | None:
+        marker = read_marker(folder, file.removesuffix(".json"))
+        with suppress(StoreError), root.open_folder("runs") as runs:  # what is wrong there is said of the run
+            is_gone = marker is not None and read_ref(runs, file.removesuffix(".json")) is None
+            if marker and is_gone and not os.path.lexists(root.part("data", marker["key"])):
+                return leftover(root, "a marker of a run that is gone", "sessions", name, "open", file)
+        return None
+
+    return problems_of_files(root, "sessions", name, "open", look=look)

@@ -19,7 +19,7 @@ from stores.errors import StoreError
 from stores.file.disk import TEMP, Folder, remove_folder, write_error
 from stores.file.doctor.beginnings import base_of_marks, is_marked
 from stores.file.doctor.check_marks import parts_of_forks
-from stores.file.doctor.quarantine import Problem
+from stores.file.doctor.problem import Problem
 from stores.file.doctor.restoring import untrimmed
 from stores.file.markers import write_marker
 from stores.file.names import name_of

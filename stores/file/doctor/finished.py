@@ -14,8 +14,9 @@ from functools import partial
 
 from stores import codec
 from stores.closing import save_of_segment
-from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
-from stores.file.doctor.quarantine import Problem, copy_aside, set_aside
+from stores.errors import StoreDamagedError, StoreError
+from stores.file.doctor.problem import NO_DAMAGE, Problem
+from stores.file.doctor.quarantine import copy_aside, set_aside
 from stores.file.doctor.restoring import ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
@@ -47,7 +48,7 @@ def finished_segment(root: Root, ref: Ref) -> Segment | None:
         return None
     try:
         segment = steady(partial(_live_segment, root, ref.session_id, ref.run_id))
-    except (StoreUnreadableError, StoreVersionError):
+    except NO_DAMAGE:
         raise
     except StoreError:
         return None

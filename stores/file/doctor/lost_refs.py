@@ -8,7 +8,8 @@ from stores import codec
 from stores.errors import StoreError
 from stores.file.chunks import Chunk, read_all
 from stores.file.doctor.finished import held_run, save_from_segment, write_again
-from stores.file.doctor.quarantine import Problem, moved, set_aside
+from stores.file.doctor.problem import Problem
+from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.refs import Ref, parse_ref
 from stores.file.root import Root
 from stores.file.survey import DataFolder

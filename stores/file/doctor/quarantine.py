@@ -8,57 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 
 from stores.file.disk import TEMP, Folder, flush, write_error
 from stores.file.root import Root
-from stores.findings import Finding
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A finding and how to mend it; ``mend`` is None where nothing can, or need, be done.
-
-    ``outlook`` is what mending can do; ``mend`` itself says what it has done, where that is worth a word.
-    ``is_lost``: nothing of the record can be kept. ``is_batch``: those of one look are mended in their order, without
-    another look in between.
-    """
-
-    file: str
-    what: str
-    mend: Callable[[], str | None] | None = None
-    is_leftover: bool = False
-    outlook: str = ""
-    is_lost: bool = False
-    is_batch: bool = False
-
-    def finding(self, done: str | None = None) -> Finding:
-        """What the doctor reports, before it has ``done`` something or after."""
-        more = done or self.outlook
-        what = f"{self.what}; {more}" if more else self.what
-        return Finding(self.file, what, self.mend is not None, self.is_leftover, self.is_lost)
-
-
-def leftover(root: Root, what: str, *parts: str) -> Problem:
-    """A file that a crash has left and nobody reads: it is removed."""
-    return Problem(root.part(*parts), what, partial(_remove, root, *parts), is_leftover=True)
-
-
-def unfinished_write(root: Root, *parts: str) -> Problem:
-    return leftover(root, "an unfinished write of a process that was killed", *parts)
-
-
-def stranger(file: str) -> Problem:
-    return Problem(file, "not a file of this store; it is left alone")
-
-
-def _remove(root: Root, *parts: str) -> None:
-    with root.make_folder(*parts[:-1]) as folder:
-        folder.unlink(parts[-1])
-        folder.sync()
 
 
 def moved(aside: str | None) -> str:
