@@ -40,6 +40,11 @@ class DataFolder:
     is_dropped: bool = False
     unreadable: StoreError | None = None
 
+    @property
+    def run_name(self) -> str | None:
+        """The name of the run that a ref gives the data to; None where none may, or whose they are is not known."""
+        return None if self.run_id is None or self.is_dropped else name_of(self.run_id)
+
 
 def survey(root: Root, run_id: str | None = None) -> dict[str, DataFolder]:
     """All data folders by key, or those that may be the run's."""

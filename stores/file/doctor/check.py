@@ -21,12 +21,12 @@ from stores.file.doctor.check_results import problems_of_results
 from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
-from stores.file.doctor.lost_refs import read_fields
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
 from stores.file.names import is_name, name_of
 from stores.file.readers import session_names, sources_first
+from stores.file.refs import read_ref
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
 from stores.file.survey import DataFolder, sources, survey
@@ -208,14 +208,15 @@ def _units_of_runs(root: Root) -> list[Unit]:
     """What a fork shares is mended at its source, so sources come first."""
     folders = survey(root)
     with root.open_folder("runs") as runs:
-        names = sorted(runs.names()) if runs else []
+        names = set(runs.records()) if runs else set()
+    names |= {folder.run_name for folder in folders.values() if folder.run_name and folder.has_begun}
     named: set[str] = set()
     units: list[tuple[int, Unit]] = []
-    for file in names:
-        name = file.removesuffix(".json")
+    for name in sorted(names):
         keys, run_id = _keys_of(root, name, folders)
         named |= keys
-        unit = Unit(root.part("runs", file), partial(problems_of_run, root, name, folders), _run_lock(root, run_id))
+        look = partial(problems_of_run, root, name, folders)
+        unit = Unit(root.part("runs", f"{name}.json"), look, _run_lock(root, run_id))
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key, folder in folders.items():
         if key not in named:
@@ -251,12 +252,11 @@ def _lock(root: Root, place: tuple[str, ...], name: str) -> Lock:
 
 def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set[str], str]:
     """The data folders that belong to the ref of that name, and the run's id as far as it is known."""
-    try:
-        ref = read_fields(root, name)
-        return {ref.key, ref.drop or ref.key}, ref.run_id
-    except (StoreError, FileNotFoundError):
-        mine = [folder for folder in folders.values() if folder.run_id and name_of(folder.run_id) == name]
-        return {folder.key for folder in mine}, next((folder.run_id for folder in mine if folder.run_id), name)
+    with suppress(StoreError), root.open_folder("runs") as runs:
+        if ref := read_ref(runs, name):
+            return {ref.key, ref.drop or ref.key}, ref.run_id
+    mine = {folder.key: folder.run_id or name for folder in folders.values() if folder.run_name == name}
+    return set(mine), next(iter(mine.values()), name)
 
 
 def _keys_of_run(root: Root, run_id: str | None) -> set[str]:

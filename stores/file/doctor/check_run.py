@@ -9,13 +9,13 @@ from stores.errors import StoreError
 from stores.file.disk import TEMP
 from stores.file.doctor.damaged_run import problem_of_damage
 from stores.file.doctor.finished import is_finished, unfinished
-from stores.file.doctor.lost_refs import examine, lost_ref_of, read_fields
+from stores.file.doctor.lost_refs import examine, problems_of_lost
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, stranger, told, unfinished_write
 from stores.file.doctor.quarantine import set_aside
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
-from stores.file.names import DROPPED, FORKS, chunk_number, is_key, may_be_of, name_of
-from stores.file.refs import Ref
+from stores.file.names import DROPPED, FORKS, chunk_number, is_key, name_of
+from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.segments import session_folder
 from stores.file.survey import DataFolder
@@ -26,17 +26,14 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
     """Everything that is wrong with the run of that name."""
     file = root.part("runs", f"{name}.json")
     try:
-        ref = read_fields(root, name)
-    except FileNotFoundError:
-        return []
+        with root.open_folder("runs") as runs:
+            ref = read_ref(runs, name)
     except NO_DAMAGE as error:
         return [told(error, file)]
     except StoreError as error:
-        owned = [folder for folder in folders.values() if folder.run_id and not folder.is_dropped]
-        mine = [folder for folder in owned if name_of(str(folder.run_id)) == name]
-        if _is_hidden(folders, mine):
-            return [Problem(file, f"{error.message}; its data may be what cannot be read")]
-        return [lost_ref_of(root, name, file, error.message, mine)]
+        return problems_of_lost(root, name, error, folders)
+    if ref is None:
+        return problems_of_lost(root, name, None, folders)
     if ref.is_deleted and not ref.fields.get("keep"):
         return [_half_deleted(root, ref, file)]
     with root.open_folder("data", ref.key) as folder:
@@ -49,12 +46,6 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         *_problems_of_dropped(root, ref),
         *_problems_of_end(root, ref, file, None if wrong else fresh),
     ]
-
-
-def _is_hidden(folders: dict[str, DataFolder], mine: list[DataFolder]) -> bool:
-    """True when the newest data of a run, of which ``mine`` was found, may be what cannot be read."""
-    run_id = mine[0].run_id if mine else None
-    return any(folder.unreadable and may_be_of(folder.key, run_id) for folder in folders.values())
 
 
 def _half_deleted(root: Root, ref: Ref, file: str) -> Problem:

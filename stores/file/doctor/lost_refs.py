@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from stores import codec
@@ -10,20 +11,13 @@ from stores.file.chunks import Chunk, read_all
 from stores.file.doctor.finished import held_run, save_from_segment, write_again
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.refs import Ref, parse_ref
+from stores.file.forking import readers
+from stores.file.names import may_be_of
+from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Status
-
-
-def read_fields(root: Root, name: str) -> Ref:
-    """The ref of that name. Raises what is wrong with it."""
-    with root.open_folder("runs") as runs:
-        data = runs.read(f"{name}.json") if runs else None
-        if runs is None or data is None:
-            raise FileNotFoundError(name)
-        return parse_ref(data, name, runs.where(f"{name}.json"))
 
 
 def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
@@ -48,8 +42,32 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
     return fresh, None
 
 
-def lost_ref_of(root: Root, name: str, file: str, what: str, folders: list[DataFolder]) -> Problem:
-    """What to say of a run without a ref that can be read, whose data are the ``folders``."""
+def problems_of_lost(root: Root, name: str, error: StoreError | None, folders: dict[str, DataFolder]) -> list[Problem]:
+    """What to say of the run of that name, whose ref cannot be read, or is not there though its data has begun."""
+    there = [folder for folder in folders.values() if os.path.lexists(root.part("data", folder.key))]
+    mine = [folder for folder in there if folder.run_name == name and (error or folder.has_begun)]
+    if error:
+        file, what = error.where or root.part("runs", f"{name}.json"), error.message
+    elif mine:
+        file, what = root.part("data", mine[0].key), f"the ref of run {mine[0].run_id!r} is missing"
+        if any(is_read_by_forks(root, folder.key, folders) for folder in mine):
+            what += " (forks read its data: where the run was deleted, delete it again)"
+    else:
+        return []
+    run_id = mine[0].run_id if mine else None
+    if any(folder.unreadable and may_be_of(folder.key, run_id) for folder in there):
+        return [Problem(file, f"{what}; its data may be what cannot be read")]
+    return [_lost_ref(root, name, file, what, mine)]
+
+
+def is_read_by_forks(root: Root, key: str, folders: dict[str, DataFolder]) -> bool:
+    """True when a fork reads the data: it has a mark there, or says so itself and has lost it."""
+    forks = [other.key for other in folders.values() if other.base == key]
+    return bool(readers(root, key)) or any(os.path.isdir(root.part("data", fork)) for fork in forks)
+
+
+def _lost_ref(root: Root, name: str, file: str, what: str, folders: list[DataFolder]) -> Problem:
+    """The ref is made from the newest of the data; without a save there, the run is what its session holds of it."""
     refs = [_ref_from(root, folder) for folder in folders]
     if whole := [ref for ref in refs if ref.save]:
         newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
