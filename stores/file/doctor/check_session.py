@@ -15,9 +15,10 @@ from stores.file.doctor import session_file
 from stores.file.doctor.beginnings import is_fork
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
+from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.doctor.restoring import Lost, leave_markers, readable, restorable, restore
+from stores.file.doctor.restoring import Lost, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
 from stores.file.readers import files_of
@@ -97,7 +98,6 @@ def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
 
 def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> list[Problem]:
     folder = root.part("sessions", name_of(session_id))
-    problems = []
     try:
         log = read_log(root, session_id)
         for document, where in documents(log):
@@ -109,26 +109,22 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
             what = f"{error.message}, which forked session {session_id!r} begins with"
             return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
         return _damaged(root, session_id, places, error)
-    undone = _undone(root, session_id, log, places)
-    for place in places:
-        if place.epoch > log.fields["epoch"]:
-            what = "a rewind that was cut off before it took effect"
-        elif place in undone:
-            what = "a segment that was undone, and that no fork reads"
-        else:
-            continue
-        problems.append(Problem(f"{folder}/{place.file}", what, partial(_aside, root, place), is_leftover=True))
-    return problems
+    return _problems_of_dead(root, session_id, log, places)
 
 
-def _undone(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Place]:
+def _problems_of_dead(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Problem]:
     """The segments that count for nobody. None where it cannot be told what forks read, which is said of the mark."""
+    problems = []
     dead = [place for place in places if place not in log.places]
     with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
-        if dead and folder:
-            read = files_of(folder, read_parts(root, folder, name_of(session_id)))
-            return [place for place in dead if place.file not in read]
-    return []
+        read = files_of(folder, read_parts(root, folder, name_of(session_id))) if folder and dead else set()
+        for place in (place for place in dead if place.file not in read):
+            is_to_come = place.epoch > log.fields["epoch"]
+            undone = "a segment that was undone, and that no fork reads"
+            what = "a rewind that was cut off before it took effect" if is_to_come else undone
+            mend = partial(_aside, root, place)
+            problems.append(Problem(f"{place.folder}/{place.file}", what, mend, is_leftover=True))
+    return problems
 
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
@@ -177,7 +173,7 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
             if document:
                 _write_again(folder, temps, log, document)
         is_lost = len(present) < max(fields["count"], len(newest))
-        marked = leave_markers(root, session_id, present) if is_lost else ""
+        marked = KnownRuns(root).mark(session_id, present) if is_lost else ""
         folder.write(SESSION, codec.encode(log.fields), by=temps)
     moves = {place.digest: moved(_aside(root, place)) for place in replaced}
     aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)

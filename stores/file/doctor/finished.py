@@ -15,9 +15,9 @@ from functools import partial
 from stores import codec
 from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError
+from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.problem import NO_DAMAGE, Problem
 from stores.file.doctor.quarantine import copy_aside, set_aside
-from stores.file.doctor.restoring import ref_of
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
@@ -116,7 +116,7 @@ def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
         return steady(lambda: str(read_segment(place, None)["run"]) if (place := place_before()) else None)
     except StoreError:
         place = steady(place_before)
-        ref = ref_of(root, place.digest) if place else None
+        ref = KnownRuns(root).ref(place.digest) if place else None
         return ref.run_id if ref else None
 
 

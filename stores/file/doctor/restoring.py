@@ -14,10 +14,10 @@ from stores import codec
 from stores.closing import segment_meta
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
+from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.markers import marker_folder, write_marker
+from stores.file.markers import marker_folder
 from stores.file.names import parse_segment_name
-from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.file.segments import (
     SESSION,
@@ -31,9 +31,8 @@ from stores.file.segments import (
     read_session,
     session_folder,
 )
-from stores.file.snapshots import read_snapshot
 from stores.ids import as_words
-from stores.records import RunSnapshot, Status
+from stores.records import RunSnapshot
 from stores.surgery import entries_checksum
 
 
@@ -55,12 +54,12 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
     newest = newest_places(places, fields)
     spans = {n: _span(document) for n, place in newest.items() if (document := readable(place))}
     numbers = range(1, max(fields["count"], *newest, 0) + 1)
-    runs, found, seen = _Runs(root, session_id), list[Lost](), -1
+    runs, found, seen = KnownRuns(root), list[Lost](), -1
     while len(found) > seen:  # one made again tells where its neighbours belong
         seen = len(found)
         for n in (*numbers, *reversed(numbers)):
             place = None if n in spans else newest.get(n) or _named(root, fields, n, spans.get(n + 1))
-            run = runs.completed(place.digest) if place else None
+            run = runs.completed(place.digest, session_id) if place else None
             if place and run and (first := _first(fields, n, spans, len(run.entries))) is not None:
                 after = newest[n - 1].file if n - 1 in newest else None
                 found.append(Lost(place, _reason(place), run, after, first))
@@ -79,22 +78,6 @@ class _Span:
 
 def _span(document: dict[str, Any]) -> _Span:
     return _Span(document["first"], document["first"] + len(document["entries"]), document["after"])
-
-
-class _Runs:
-    """The completed runs of a session by the hashes of their ids, each looked for once."""
-
-    def __init__(self, root: Root, session_id: str) -> None:
-        self._root = root
-        self._session_id = session_id
-        self._names = _names_of_runs(root)
-        self._found: dict[str, RunSnapshot | None] = {}
-
-    def completed(self, run_digest: str) -> RunSnapshot | None:
-        if run_digest not in self._found:
-            ref = _ref_named(self._root, self._names.get(run_digest))
-            self._found[run_digest] = _completed(self._root, ref, self._session_id)
-        return self._found[run_digest]
 
 
 def _first(fields: dict[str, Any], n: int, spans: dict[int, _Span], size: int) -> int | None:
@@ -132,38 +115,6 @@ def _reason(place: Place) -> str:
     return ""
 
 
-def run_of(root: Root, run_digest: str, session_id: str) -> RunSnapshot | None:
-    """The completed run of that session whose id has that hash, if its checkpoint is whole."""
-    return _completed(root, ref_of(root, run_digest), session_id)
-
-
-def _completed(root: Root, ref: Ref | None, session_id: str) -> RunSnapshot | None:
-    try:
-        run = read_snapshot(root, ref.run_id) if ref and ref.session_id == session_id else None
-    except StoreError:
-        return None
-    return run if run and run.status == Status.COMPLETED else None
-
-
-def ref_of(root: Root, run_digest: str) -> Ref | None:
-    """The ref of the run whose id has that hash."""
-    return _ref_named(root, _names_of_runs(root).get(run_digest))
-
-
-def _names_of_runs(root: Root) -> dict[str, str]:
-    """The names of all refs, by the hashes of their run ids."""
-    with root.open_folder("runs") as runs:
-        return {name.rpartition(".")[2]: name for name in runs.records()} if runs else {}
-
-
-def _ref_named(root: Root, name: str | None) -> Ref | None:
-    with root.open_folder("runs") as runs:
-        try:
-            return read_ref(runs, name) if name else None
-        except StoreError:
-            return None
-
-
 def restore(root: Root, lost: Lost) -> str:
     """Write the segment again over what is left of it, which goes aside too, and say so.
 
@@ -196,17 +147,3 @@ def untrimmed(session_id: str, runs: Iterable[RunSnapshot]) -> str:
     if not any(isinstance(entry, ToolResultEntry) for run in runs for entry in run.entries):
         return ""
     return f"; its tool outputs are whole: where it was trimmed, trim it again with: lovia trim {as_words(session_id)}"
-
-
-def leave_markers(root: Root, session_id: str, present: set[str]) -> str:
-    """Mark the completed runs of the session that have no segment there: the next run heals them (R7). Says which.
-
-    ``present`` are the hashes of the run ids that have one.
-    """
-    marked = []
-    for run_digest, name in _names_of_runs(root).items():
-        ref = None if run_digest in present else _ref_named(root, name)
-        if ref and _completed(root, ref, session_id):
-            write_marker(root, ref)
-            marked.append(repr(ref.run_id))
-    return f"; the next run of the session appends run {', '.join(marked)} again" if marked else ""

@@ -20,8 +20,9 @@ from typing import Any
 from stores import codec
 from stores.file.doctor.beginnings import fork_id, found_base
 from stores.file.doctor.check_marks import read_parts
+from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.doctor.restoring import leave_markers, readable, ref_of, run_of
+from stores.file.doctor.restoring import readable
 from stores.file.names import name_of, parse_segment_name
 from stores.file.readers import files_of
 from stores.file.root import Root
@@ -70,7 +71,7 @@ def remade(root: Root, name: str, places: list[Place]) -> Remade | None:
 
     Raises where what it began with, or what its forks read, cannot be told.
     """
-    base = found_base(root, name, places)
+    base, runs = found_base(root, name, places), KnownRuns(root)
     session_id = id_in(root, name, places) or (fork_id(root, name) if base else None)
     if session_id is None or not (places or base):
         return None
@@ -78,16 +79,18 @@ def remade(root: Root, name: str, places: list[Place]) -> Remade | None:
         parts = read_parts(root, folder, name) if folder else []
         read = files_of(folder, parts) if folder else set()
     newest = {place.n: place for place in sorted(places)}
-    last, doubtful = _last_that_counts(root, session_id, newest, read)
+    last, doubtful = _last_that_counts(runs, session_id, newest, read)
     epoch = 1 + max((*(place.epoch for place in places), *(part["epoch"] for part in parts)), default=-1)
     found = Remade(session_id, base, fresh_session(session_id) | beginning(base) | {"epoch": epoch}, doubtful)
-    _count(root, found, {n: place for n, place in newest.items() if n <= last})
+    _count(runs, found, {n: place for n, place in newest.items() if n <= last})
     if not base and not found.fields["count"]:
         found.fields["cleared"] = True
     return found
 
 
-def _last_that_counts(root: Root, session_id: str, newest: dict[int, Place], read: set[str]) -> tuple[int, list[Place]]:
+def _last_that_counts(
+    runs: KnownRuns, session_id: str, newest: dict[int, Place], read: set[str]
+) -> tuple[int, list[Place]]:
     """The number of the last segment that surely counts, and those behind it that may."""
     last, maybe = 0, list[Place]()
     for n in sorted(newest):
@@ -95,7 +98,7 @@ def _last_that_counts(root: Root, session_id: str, newest: dict[int, Place], rea
         if maybe and _is_undone(maybe[-1], place):
             break
         maybe.append(place)
-        if place.file not in read or run_of(root, place.digest, session_id):
+        if place.file not in read or runs.completed(place.digest, session_id):
             last = n
     return last, [place for place in maybe if place.n > last]
 
@@ -110,13 +113,13 @@ def _is_undone(before: Place, place: Place) -> bool:
     return is_cut or bool(after and before.digest not in str(after))
 
 
-def _count(root: Root, found: Remade, counted: dict[int, Place]) -> None:
+def _count(runs: KnownRuns, found: Remade, counted: dict[int, Place]) -> None:
     """Bring the fields to the last of the segments that can be read, or made again from a checkpoint."""
     fields = found.fields
     fields["updated_at"] = time.time()
     for n, place in sorted(counted.items()):
         document = readable(place)
-        run = None if document else run_of(root, place.digest, found.session_id)
+        run = None if document else runs.completed(place.digest, found.session_id)
         if document:
             fields |= {"entries": document["first"] + len(document["entries"]), "last_sum": document["sum"]}
             fields["updated_at"] = document.get("at") or fields["updated_at"]
@@ -135,7 +138,7 @@ def write(root: Root, name: str, places: list[Place]) -> str | None:
     aside = set_aside(root, "sessions", name, SESSION, keep=found is not None)
     if found is None:
         return None
-    marked = leave_markers(root, found.session_id, _placed(places))
+    marked = KnownRuns(root).mark(found.session_id, _placed(places))
     for place in found.doubtful:
         set_aside(root, "sessions", name, place.file, keep=True)
     for place in found.unread:
@@ -157,5 +160,6 @@ def id_in(root: Root, name: str, places: list[Place]) -> str | None:
         document = readable(place)
         if document and name_of(str(document.get("id"))) == name:
             return str(document["id"])
-    refs = [ref for place in places if (ref := ref_of(root, place.digest)) and ref.session_id]
-    return next((ref.session_id for ref in refs if ref.session_id and name_of(ref.session_id) == name), None)
+    runs = KnownRuns(root)
+    named = [ref.session_id for place in places if (ref := runs.ref(place.digest)) and ref.session_id]
+    return next((session_id for session_id in named if name_of(session_id) == name), None)
