@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError, StoreUnreadableError, StoreVersionError
 from stores.file.locks import lock_path
-from stores.file.names import BEGINNING, DROPPED, chunk_name, chunk_number, may_be_of, name_of
+from stores.file.names import BEGINNING, DROPPED, chunk_name, chunk_number, is_key, may_be_of, name_of
 from stores.file.root import Root
 
 YOUNG = 3600
@@ -50,7 +50,7 @@ def survey(root: Root, run_id: str | None = None) -> dict[str, DataFolder]:
     """All data folders by key, or those that may be the run's."""
     with root.open_folder("data") as data:
         keys = sorted(data.names()) if data else []
-    return {key: look_into(root, key) for key in keys if may_be_of(key, run_id)}
+    return {key: look_into(root, key) for key in keys if is_key(key) and may_be_of(key, run_id)}
 
 
 def look_into(root: Root, key: str) -> DataFolder:

@@ -24,7 +24,7 @@ from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
-from stores.file.names import is_name, name_of
+from stores.file.names import is_key, is_name, name_of
 from stores.file.readers import session_names, sources_first
 from stores.file.refs import read_ref
 from stores.file.results import RESULTS
@@ -37,6 +37,13 @@ from stores.oslock import Lock
 __all__ = ["Finding", "check", "repair"]
 
 PARTS = FOLDERS | {STORE, IGNORE}
+OURS: dict[str, Callable[[str], bool]] = {
+    "runs": lambda name: name.endswith(".json"),
+    "data": is_key,
+    "sessions": is_name,
+    RESULTS: is_name,
+}
+"""The folders of records, and which names in them are the store's."""
 PASSES = 3
 """How often the whole store is gone through."""
 MOST_BEHIND = 500
@@ -175,14 +182,15 @@ def _problems_of_root(root: Root) -> list[Problem]:
         return [Problem(error.where, error.message, lambda: _new_store_file(root))]
     names = os.listdir(root.path) if os.path.isdir(root.path) else []
     strange = [name for name in names if name not in PARTS and not name.endswith(TEMP)]
-    strange += [f"sessions/{name}" for name in _strange_among_sessions(root)]
+    for part, is_ours in OURS.items():
+        with suppress(StoreError):  # which comes up again where its records are listed
+            strange += [f"{part}/{name}" for name in _names(root, part) if not is_ours(name)]
     return [stranger(root.part(name)) for name in strange]
 
 
-def _strange_among_sessions(root: Root) -> list[str]:
-    with suppress(StoreError), root.open_folder("sessions") as sessions:
-        return sorted(name for name in sessions.names() if not is_name(name)) if sessions else []
-    return []
+def _names(root: Root, part: str) -> list[str]:
+    with root.open_folder(part) as folder:
+        return sorted(folder.names()) if folder else []
 
 
 def _new_store_file(root: Root) -> None:
@@ -197,9 +205,7 @@ def _units(root: Root) -> Iterator[Unit]:
     """Every record of the store: runs, data that no run names, sessions, archived outputs."""
     yield from _units_of_runs(root)
     yield from _units_of_sessions(root)
-    with root.open_folder(RESULTS) as results:
-        archived = sorted(results.names()) if results else []
-    for name in archived:
+    for name in filter(is_name, _names(root, RESULTS)):
         look, lock = partial(problems_of_results, root, name), partial(_lock, root, ("locks", RESULTS), name)
         yield Unit(root.part(RESULTS, name), look, lock)
 
@@ -207,8 +213,7 @@ def _units(root: Root) -> Iterator[Unit]:
 def _units_of_runs(root: Root) -> list[Unit]:
     """What a fork shares is mended at its source, so sources come first."""
     folders = survey(root)
-    with root.open_folder("runs") as runs:
-        names = set(runs.records()) if runs else set()
+    names = {file.removesuffix(".json") for file in _names(root, "runs") if file.endswith(".json")}
     names |= {folder.run_name for folder in folders.values() if folder.run_name and folder.has_begun}
     named: set[str] = set()
     units: list[tuple[int, Unit]] = []

@@ -14,22 +14,20 @@ from functools import partial
 from typing import Any
 
 from stores import codec
-from stores.closing import segment_meta
 from stores.errors import StoreError
 from stores.file.disk import TEMP, Folder, remove_folder, write_error
 from stores.file.doctor.beginnings import base_of_marks, is_marked
 from stores.file.doctor.check_marks import parts_of_forks
 from stores.file.doctor.problem import Problem
-from stores.file.doctor.restoring import untrimmed
+from stores.file.doctor.restoring import segment_of_run, untrimmed
 from stores.file.markers import write_marker
 from stores.file.names import name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, beginning, encode_segment, fresh_session, read_segment, shared_places
+from stores.file.segments import SESSION, Log, beginning, fresh_session, read_segment, shared_places
 from stores.file.snapshots import read_snapshot
 from stores.file.vanished import refs_of
 from stores.records import RunSnapshot, Status
-from stores.surgery import entries_checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +130,7 @@ def _next_epoch(root: Root, left: _Left) -> int:
 def _fill(folder: Folder, log: Log, runs: Sequence[RunSnapshot], epoch: int) -> None:
     """All segments, and session.json: what is appended later is of that ``epoch``, and no fork takes it for its own."""
     for run in runs:
-        meta, checksum = segment_meta(run.head, run.head.updated_at), entries_checksum(run.entries)
-        name, lines = encode_segment(log, run.run_id, run.entries, meta, checksum)
+        name, lines = segment_of_run(log, run)
         folder.write(name, lines.bytes())
         log.count(name, len(run.entries), lines.sum, run.head.updated_at)
     fields = log.fields | {"epoch": epoch, "limit": log.fields["count"]}

@@ -12,6 +12,7 @@ from typing import Any
 
 from stores import codec
 from stores.closing import segment_meta
+from stores.codec import Lines
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.file.doctor.known_runs import KnownRuns
@@ -130,9 +131,7 @@ def restore(root: Root, lost: Lost) -> str:
         fields = read_session(folder, session_id)
         before = {"count": lost.place.n - 1, "epoch": lost.place.epoch, "last": lost.after, "entries": lost.first}
         log = Log(session_id, fresh_session(session_id) | before, [], [])
-        meta = segment_meta(lost.run.head, lost.run.head.updated_at)
-        entries = lost.run.entries
-        name, lines = encode_segment(log, lost.run.run_id, entries, meta, entries_checksum(entries))
+        name, lines = segment_of_run(log, lost.run)
         data, is_last = lines.bytes(), fields and fields["count"] == lost.place.n
         if fields and is_last:
             folder.write(SESSION, codec.encode(fields | {"last_sum": None}), by=temps)
@@ -140,6 +139,12 @@ def restore(root: Root, lost: Lost) -> str:
         if fields and is_last:
             folder.write(SESSION, codec.encode(fields | {"last_sum": lines.sum}), by=temps)
     return f"made again from the checkpoint of run {lost.run.run_id!r}{moved(aside)}{untrimmed(session_id, [lost.run])}"
+
+
+def segment_of_run(log: Log, run: RunSnapshot) -> tuple[str, Lines]:
+    """File name and content of the segment that the completed run appends behind the last one of ``log`` (S5, S7)."""
+    meta = segment_meta(run.head, run.head.updated_at)
+    return encode_segment(log, run.run_id, run.entries, meta, entries_checksum(run.entries))
 
 
 def untrimmed(session_id: str, runs: Iterable[RunSnapshot]) -> str:
