@@ -16,7 +16,8 @@ from stores import codec
 from stores.errors import ConflictError
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
-from stores.file.segments import SESSION, encode_segment, read_log, session_folder
+from stores.file.segments import encode_segment, read_log, session_folder
+from stores.file.session_json import SESSION
 from stores.ids import as_words
 from stores.records import Segment
 from stores.surgery import entries_checksum

@@ -16,7 +16,8 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, is_name, name_of, parse_segment_name
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, newest_places, own_session, part_of, places_in, session_folder
+from stores.file.segments import newest_places, places_in, session_folder
+from stores.file.session_json import SESSION, base_parts, own_session, part_of
 
 Part = dict[str, Any]
 """What a fork reads: ``epoch`` and ``count`` say which segments, as in `Log.fields`."""

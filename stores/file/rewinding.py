@@ -20,7 +20,6 @@ from stores.file.names import name_of, parse_segment_name, segment_name
 from stores.file.readers import read_by_forks
 from stores.file.root import Root
 from stores.file.segments import (
-    SESSION,
     Log,
     Place,
     encode_again,
@@ -30,6 +29,7 @@ from stores.file.segments import (
     segment_of,
     session_folder,
 )
+from stores.file.session_json import SESSION
 from stores.records import Segment
 from stores.surgery import RewindPlan, rewind_plan
 from stores.surgery.forking import shared_beginning

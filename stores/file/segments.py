@@ -21,9 +21,8 @@ from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, digest, name_of, parse_segment_name, segment_name
 from stores.file.root import Root
+from stores.file.session_json import SESSION, base_parts, check_name, fresh_session, read_session
 from stores.records import Segment
-
-SESSION = "session.json"
 
 
 @dataclass(slots=True, frozen=True, order=True)
@@ -124,45 +123,6 @@ def is_lost_beside(folder: Folder, places: list[Place]) -> bool:
         return any(place.n != 1 or place.epoch for place in places) or (found is not None and any(found.records()))
 
 
-def read_session(folder: Folder, session_id: str) -> dict[str, Any] | None:
-    """session.json, checked; None when there is none."""
-    data = folder.read(SESSION)
-    if data is None:
-        return None
-    fields = parse_session(data, folder.where(SESSION))
-    if fields["id"] != session_id:
-        raise StoreDamagedError(f"the file is not of session {session_id!r}", where=folder.where(SESSION))
-    return fields
-
-
-def parse_session(data: bytes, where: str) -> dict[str, Any]:
-    fields = codec.decode(data, "session", where=where)
-    if not isinstance(fields.get("id"), str) or not all(type(fields.get(name)) is int for name in _COUNTERS):
-        raise StoreDamagedError("the file lacks a field", where=where)
-    del fields["v"], fields["sum"]
-    return fields
-
-
-def own_session(data: bytes, name: str, where: str) -> dict[str, Any]:
-    """session.json of the session whose folder has that name. Another's, copied there, is damage and tells nothing."""
-    fields = parse_session(data, where)
-    _check_name(fields["id"], name, where)
-    return fields
-
-
-def _check_name(session_id: str, name: str, where: str) -> None:
-    if name_of(session_id) != name:
-        raise StoreDamagedError("the file holds another session than its folder's name says", where=where)
-
-
-_COUNTERS = ("epoch", "limit", "count", "entries")
-
-
-def fresh_session(session_id: str) -> dict[str, Any]:
-    counters = dict.fromkeys(_COUNTERS, 0)
-    return {"kind": "session", "id": session_id, **counters, "last": None, "last_sum": None, "base": None}
-
-
 def places_of(root: Root, name: str) -> list[Place]:
     """Every segment file in the session folder of that name, live or not."""
     with root.open_folder("sessions", name) as folder:
@@ -224,27 +184,6 @@ def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
     return shared
 
 
-def part_of(document: dict[str, Any]) -> dict[str, Any]:
-    """What a base, or the mark of a fork, says of the segments that are read: up to which, and of which run that was.
-
-    An earlier version did not name the run.
-    """
-    return {name: document[name] for name in ("epoch", "count", "run") if name in document}
-
-
-def base_parts(base: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The sessions that a forked one begins with, oldest first: each with id, epoch, number of segments, last run."""
-    if not base:
-        return []
-    before = base.get("before") or []
-    return [*(before if isinstance(before, list) else base_parts(before)), base]  # an earlier version nested them
-
-
-def beginning(base: dict[str, Any] | None) -> dict[str, Any]:
-    """The fields of a session that has no segment of its own: a forked one counts from where its base ends."""
-    return {"base": base, "entries": base["entries"] if base else 0}
-
-
 def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:
     """One segment's document, checked against its name. ``session_id`` is None for a fork's shared ones."""
     where = f"{place.folder}/{place.file}"
@@ -279,7 +218,7 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
         is_own = number >= len(log.shared)
         document = read_segment(place, log.session_id if is_own else None)
         if not is_own:
-            _check_name(str(document.get("id")), os.path.basename(place.folder), f"{place.folder}/{place.file}")
+            check_name(str(document.get("id")), os.path.basename(place.folder), f"{place.folder}/{place.file}")
         if document.get("first") != flat:
             raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
         flat += len(document["entries"])
@@ -322,7 +261,7 @@ def uncounted(root: Root, name: str) -> dict[str, Any] | None:
         if folder is None or first is None:
             return None
         segment = codec.decode(folder.read(first) or b"", "segment", where=folder.where(first))
-        _check_name(str(segment.get("id")), name, folder.where(first))
+        check_name(str(segment.get("id")), name, folder.where(first))
     log = read_log(root, segment["id"])
     roll_forward(log)
     return log.fields

@@ -23,19 +23,8 @@ from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.readers import marks, place_mark
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
-from stores.file.segments import (
-    SESSION,
-    Log,
-    Place,
-    base_parts,
-    fresh_session,
-    part_of,
-    read_log,
-    read_segment,
-    read_session,
-    roll_forward,
-    session_folder,
-)
+from stores.file.segments import Log, Place, read_log, read_segment, roll_forward, session_folder
+from stores.file.session_json import SESSION, base_parts, fresh_session, part_of, read_session
 from stores.ids import as_words
 from stores.surgery.forking import lost_beginning
 

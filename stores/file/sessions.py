@@ -20,11 +20,8 @@ from stores.file.refs import damage_text
 from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
-    SESSION,
     Log,
-    base_parts,
     encode_segment,
-    own_session,
     read_log,
     read_segment,
     read_segments,
@@ -41,6 +38,7 @@ from stores.file.session_forking import (
     remove_emptied,
     unmark,
 )
+from stores.file.session_json import SESSION, base_parts, own_session
 from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore

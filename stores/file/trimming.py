@@ -20,7 +20,6 @@ from stores.file.readers import read_by_forks
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
-    SESSION,
     Log,
     Place,
     encode_again,
@@ -30,6 +29,7 @@ from stores.file.segments import (
     segment_of,
     session_folder,
 )
+from stores.file.session_json import SESSION
 from stores.protocols import ResultStore
 from stores.surgery import Cut, apply_cuts, trim_cuts
 

@@ -9,18 +9,8 @@ from stores.file.doctor.restoring import readable
 from stores.file.names import FORKS
 from stores.file.readers import is_begun, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import (
-    SESSION,
-    Log,
-    Place,
-    base_parts,
-    documents,
-    fresh_session,
-    own_session,
-    part_of,
-    shared_places,
-    uncounted,
-)
+from stores.file.segments import Log, Place, documents, shared_places, uncounted
+from stores.file.session_json import SESSION, base_parts, fresh_session, own_session, part_of
 
 
 def is_fork(root: Root, name: str, places: list[Place]) -> bool:

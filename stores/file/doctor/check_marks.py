@@ -14,7 +14,8 @@ from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import FORKS, name_of
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import SESSION, base_parts, own_session, part_of, session_folder
+from stores.file.segments import session_folder
+from stores.file.session_json import SESSION, base_parts, own_session, part_of
 from stores.file.vanished import is_vanished
 
 

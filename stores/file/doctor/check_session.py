@@ -26,21 +26,17 @@ from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
     OUTDATED,
-    SESSION,
     Log,
     Place,
-    beginning,
     documents,
-    fresh_session,
     is_lost_beside,
     is_outdated,
     newest_places,
-    own_session,
     places_in,
     read_log,
-    read_session,
     session_folder,
 )
+from stores.file.session_json import SESSION, beginning, fresh_session, own_session, read_session
 
 
 def problems_of_session(root: Root, name: str) -> list[Problem]:

@@ -24,7 +24,8 @@ from stores.file.markers import write_marker
 from stores.file.names import name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.file.segments import SESSION, Log, beginning, fresh_session, read_segment, shared_places
+from stores.file.segments import Log, read_segment, shared_places
+from stores.file.session_json import SESSION, beginning, fresh_session
 from stores.file.snapshots import read_snapshot
 from stores.file.vanished import refs_of
 from stores.records import RunSnapshot, Status

@@ -20,18 +20,8 @@ from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.markers import marker_folder
 from stores.file.names import parse_segment_name
 from stores.file.root import Root
-from stores.file.segments import (
-    SESSION,
-    Log,
-    Place,
-    beginning,
-    encode_segment,
-    fresh_session,
-    newest_places,
-    read_segment,
-    read_session,
-    session_folder,
-)
+from stores.file.segments import Log, Place, encode_segment, newest_places, read_segment, session_folder
+from stores.file.session_json import SESSION, beginning, fresh_session, read_session
 from stores.ids import as_words
 from stores.records import RunSnapshot
 from stores.surgery import entries_checksum

@@ -26,7 +26,8 @@ from stores.file.doctor.restoring import readable
 from stores.file.names import name_of, parse_segment_name
 from stores.file.readers import files_of
 from stores.file.root import Root
-from stores.file.segments import SESSION, Place, beginning, fresh_session
+from stores.file.segments import Place
+from stores.file.session_json import SESSION, beginning, fresh_session
 
 
 @dataclass(slots=True)
