@@ -1,7 +1,6 @@
-"""The doctor: looks at every record of a store, and puts right what can be without losing anything.
+"""Every record of a store is looked at, and put right where it can be without losing anything (see the package).
 
-What is damaged is moved to ``quarantine``; what is derived is made again: refs from the data, ``session.json``
-from the segments, markers from the refs. A run that is being executed is left alone.
+A run that is being executed, and a session that is in use, are left alone.
 """
 
 from __future__ import annotations
