@@ -62,7 +62,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
     if (wrong or fields is None) and (foreign := problems_of_foreign(root, name, places, is_own=bool(fields))):
         return foreign
     if wrong or (fields is None and _is_lost(root, name, places)):
-        return [*problems, _unread(root, name, places, wrong or f"{SESSION} is missing")]
+        return [*problems, _lost_session_json(root, name, places, wrong or f"{SESSION} is missing")]
     session_id = fields["id"] if fields else session_file.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
@@ -76,7 +76,7 @@ def _is_lost(root: Root, name: str, places: list[Place]) -> bool:
         return True
 
 
-def _unread(root: Root, name: str, places: list[Place], what: str) -> Problem:
+def _lost_session_json(root: Root, name: str, places: list[Place], what: str) -> Problem:
     """A session.json that is lost: it can be made again, unless nothing tells what its forked session began with.
 
     Where nothing else is left the folder goes aside, and the session is made again as one whose folder is gone.
@@ -109,18 +109,23 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
 
 
 def _problems_of_dead(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Problem]:
-    """The segments that count for nobody. None where it cannot be told what forks read, which is said of the mark."""
+    """The segments that count for nobody."""
     problems = []
-    dead = [place for place in places if place not in log.places]
-    with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
-        read = files_of(folder, read_parts(root, folder, name_of(session_id))) if folder and dead else set()
-        for place in (place for place in dead if place.file not in read):
-            is_to_come = place.epoch > log.fields["epoch"]
-            undone = "a segment that was undone, and that no fork reads"
-            what = "a rewind that was cut off before it took effect" if is_to_come else undone
-            mend = partial(_aside, root, place)
-            problems.append(Problem(f"{place.folder}/{place.file}", what, mend, is_leftover=True))
+    for place in _unread(root, session_id, [place for place in places if place not in log.places]):
+        is_to_come = place.epoch > log.fields["epoch"]
+        undone = "a segment that was undone, and that no fork reads"
+        what = "a rewind that was cut off before it took effect" if is_to_come else undone
+        problems.append(Problem(f"{place.folder}/{place.file}", what, partial(_aside, root, place), is_leftover=True))
     return problems
+
+
+def _unread(root: Root, session_id: str, places: list[Place]) -> list[Place]:
+    """Those of the segments that no fork reads. None where that cannot be told, which is said of the mark."""
+    with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
+        if folder and places:
+            read = files_of(folder, read_parts(root, folder, name_of(session_id)))
+            return [place for place in places if place.file not in read]
+    return []
 
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
@@ -148,7 +153,8 @@ def _aside(root: Root, place: Place) -> str | None:
 def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
     """Keep every segment that can be read. Those behind a damaged one are written again under a new epoch.
 
-    Nobody reads a segment of an epoch to come, so session.json commits all of it at once.
+    Nobody reads a segment of an epoch to come, so session.json commits all of it at once. What is replaced goes aside,
+    but for what forks read.
     """
     name = name_of(session_id)
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
@@ -171,7 +177,7 @@ def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
         is_lost = len(present) < max(fields["count"], len(newest))
         marked = KnownRuns(root).mark(session_id, present) if is_lost else ""
         folder.write(SESSION, codec.encode(log.fields), by=temps)
-    moves = {place.digest: moved(_aside(root, place)) for place in replaced}
+    moves = {place.digest: moved(_aside(root, place)) for place in _unread(root, session_id, replaced)}
     aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)
     return f"no checkpoint holds the same, so the session goes on without it{aside}{marked}"
 
