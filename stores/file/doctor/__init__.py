@@ -5,15 +5,15 @@
     the store      its own file, and what in its folders is not the store's
     runs           refs and data (`check_run`), data that no ref names (`check_orphan`); sources before their forks,
                    which read on in their data
-    sessions       those whose whole folder is gone (`check_vanished`), from their runs. Then session.json
-                   (`session_file`), segments (`restoring`), markers and marks (`check_marks`), from each other and
-                   from the runs; sources before their forks again
+    sessions       those whose whole folder is gone (`check_vanished`), from their runs; of the others session.json
+                   (`lost_session_json`), segments (`lost_segments`), marks (`check_marks`) and markers, from each other
+                   and from the runs; sources before their forks again
     results        archived outputs
 
 A record is mended under its lock: one problem, another look, until nothing is left that can be mended. As long as that
 brings something about, the whole store is gone through again: an answer of a run is made from its session (`finished`).
 
-Who mends is killed at any moment, so all of them go by the same: what is damaged stays in its place until what is made
+A repair may be killed at any moment, so they all go by the same: what is damaged stays in its place until what is made
 again is put over it, or until all that goes with it has gone; what points to others (a ref, session.json) is written
-last, and a marker before it. So the next repair finds the same problem, or none. In ``quarantine`` nothing is lost.
+last, and a marker before it. So the next repair finds the same problem, or none.
 """

@@ -11,14 +11,14 @@ from stores import codec
 from stores.codec import Lines
 from stores.errors import StoreError
 from stores.file.disk import Folder
-from stores.file.doctor import session_file
-from stores.file.doctor.beginnings import is_fork
+from stores.file.doctor import lost_session_json
 from stores.file.doctor.check_marks import problems_of_marks, read_parts
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
+from stores.file.doctor.forked_sessions import is_fork
 from stores.file.doctor.known_runs import KnownRuns
+from stores.file.doctor.lost_segments import Lost, readable, restorable, restore
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.doctor.restoring import Lost, readable, restorable, restore
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
 from stores.file.readers import files_of
@@ -63,7 +63,7 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         return foreign
     if wrong or (fields is None and _is_lost(root, name, places)):
         return [*problems, _lost_session_json(root, name, places, wrong or f"{SESSION} is missing")]
-    session_id = fields["id"] if fields else session_file.id_in(root, name, places)
+    session_id = fields["id"] if fields else lost_session_json.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
 
@@ -83,12 +83,12 @@ def _lost_session_json(root: Root, name: str, places: list[Place], what: str) ->
     """
     file = root.part("sessions", name, SESSION)
     try:
-        found = session_file.remade(root, name, places)
+        found = lost_session_json.remade(root, name, places)
     except StoreError as error:
         return Problem(file, what, outlook=f"it cannot be made again, and the session is left as it is: {error}")
     if found is None and not places:
         return folder_aside(root, name, f"{what}, and nothing else is left of the session")
-    mend = partial(session_file.write, root, name, places)
+    mend = partial(lost_session_json.write, root, name, places)
     return Problem(file, what, mend, outlook=found.outlook if found else "")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from stores.file.doctor.check_vanished import problems_of_vanished
+from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import set_aside
-from stores.file.doctor.restoring import readable
 from stores.file.names import name_of
 from stores.file.readers import session_names
 from stores.file.root import Root

@@ -89,8 +89,8 @@ def _ref_from(root: Root, folder: DataFolder) -> Ref:
 
 
 def _write_ref(root: Root, name: str, ref: Ref) -> str:
-    """The ref that cannot be read goes aside, and is made again as the newest data of its run have it."""
-    aside = set_aside(root, "runs", f"{name}.json")
+    """The ref that cannot be read goes aside, and is made again over it as the newest data of its run have it."""
+    aside = set_aside(root, "runs", f"{name}.json", keep=True)
     with root.make_folder("runs") as runs, root.make_folder("data", ref.key) as data:
         data.sync()  # a killed writer may not have: what the ref says is there then
         ref.write(runs, by=data)

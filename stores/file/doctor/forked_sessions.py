@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stores.errors import StoreDamagedError
-from stores.file.doctor.restoring import readable
+from stores.file.doctor.lost_segments import readable
 from stores.file.names import FORKS
 from stores.file.readers import is_begun, read_mark, session_names
 from stores.file.root import Root

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stores import codec
-from stores.file.doctor.beginnings import fork_id, found_base
 from stores.file.doctor.check_marks import read_parts
+from stores.file.doctor.forked_sessions import fork_id, found_base
 from stores.file.doctor.known_runs import KnownRuns
+from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.doctor.restoring import readable
 from stores.file.names import name_of, parse_segment_name
 from stores.file.readers import files_of
 from stores.file.root import Root
@@ -142,10 +142,10 @@ def write(root: Root, name: str, places: list[Place]) -> str | None:
     marked = KnownRuns(root).mark(found.session_id, _placed(places))
     for place in found.doubtful:
         set_aside(root, "sessions", name, place.file, keep=True)
-    for place in found.unread:
-        set_aside(root, "sessions", name, place.file)
     with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
         folder.write(SESSION, codec.encode(found.fields), by=temps)
+    for place in found.unread:
+        set_aside(root, "sessions", name, place.file)
     return found.done(aside, marked)
 
 
