@@ -50,6 +50,8 @@ def prepare(root: Root, session_id: str, new_id: str, upto: str) -> None:
     fields = fresh_session(new_id) | {"epoch": epoch, "entries": base["entries"], "base": base, "prepared": True}
     for part in base_parts(base):
         place_mark(root, new_id, part)
+    with root.make_folder(*session_folder(new_id)) as folder:
+        sweep_dead(folder, ())  # as before an append
     _write(root, new_id, fields)
 
 

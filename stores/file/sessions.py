@@ -140,6 +140,8 @@ class FileSession:
             self._root.make_folder(*session_folder(session_id), "open") as temps,
         ):
             temps.sweep()
+            if log.fields.get("cleared"):
+                sweep_dead(folder, ())  # an import that was cut off: what it left would be of an epoch to come
             roll_forward(log)
             if place is None:
                 name, lines = encode_segment(log, run_id, entries, meta, checksum)

@@ -11,8 +11,9 @@ import pytest
 
 from stores.errors import StoreError
 from stores.file import FileResultStore, FileStore
-from stores.file.doctor.check import repair
+from stores.file.doctor.check import check, repair
 from stores.file.names import BEGINNING
+from stores.records import Segment
 from stores.references import ResultRef
 from tests.store_file.kit import chunk, files, first, go_on, later, make, only, read, rewrite, say, write_run
 
@@ -110,6 +111,24 @@ async def test_an_import_that_was_cut_off_before_its_ref_never_began(path: Path)
     snapshot = await again.snapshot("r", 9)
     assert snapshot is not None
     assert len(snapshot.entries) == 9
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_m3_what_an_import_that_was_cut_off_has_left_does_not_outdate_the_session(
+    path: Path, is_forked: bool
+) -> None:
+    store = FileStore(path).session
+    await store.append("source", [say("go")], run_id="r")
+    await store.import_segments("talk", [Segment(run_id=one, entries=[say("go")]) for one in ("i1", "i2")])
+    zero = {"epoch": 0, "limit": 0, "count": 0, "entries": 0, "last": None, "last_sum": None, "cleared": True}
+    rewrite(only(path, "sessions/talk.*/session.json"), **zero)
+    if is_forked:
+        await store.fork_session("source", "talk", upto="r")
+        await store.confirm_fork("talk")
+    else:
+        await store.append("talk", [say("go")], run_id="r")
+    assert [segment.run_id for segment in await store.segments("talk")] == ["r"]
+    assert check(path) == []
 
 
 async def test_a_run_that_begins_right_now_is_not_taken_for_one_that_never_began(path: Path) -> None:
