@@ -50,28 +50,36 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         problems = [stranger(folder.where(entry)) for entry in strange]
         problems += _problems_of_markers(root, name)
         problems += problems_of_marks(root, folder, name)
-        file = folder.where(SESSION)
         try:
-            data = folder.read(SESSION)
-            fields = None if data is None else own_session(data, name, file)
-            wrong = OUTDATED if fields and is_outdated(fields, places) else ""
+            fields, wrong = _read_own(root, folder, name, places)
         except NO_DAMAGE as error:
-            return [*problems, told(error, file)]
-        except StoreError as error:
-            fields, wrong = None, error.message
+            return [*problems, told(error, folder.where(SESSION))]
     if (wrong or fields is None) and (foreign := problems_of_foreign(root, name, places, is_own=bool(fields))):
         return foreign
-    if wrong or (fields is None and _is_lost(root, name, places)):
-        return [*problems, _lost_session_json(root, name, places, wrong or f"{SESSION} is missing")]
+    if wrong:
+        return [*problems, _lost_session_json(root, name, places, wrong)]
     session_id = fields["id"] if fields else lost_session_json.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
 
 
-def _is_lost(root: Root, name: str, places: list[Place]) -> bool:
+def _read_own(root: Root, folder: Folder, name: str, places: list[Place]) -> tuple[dict[str, Any] | None, str]:
+    """session.json as far as it can be read, and what is wrong with it. Raises what is no damage."""
+    try:
+        data = folder.read(SESSION)
+        if data is None:
+            return None, f"{SESSION} is missing" if _is_lost(root, folder, name, places) else ""
+        fields = own_session(data, name, folder.where(SESSION))
+        return fields, OUTDATED if is_outdated(fields, places) else ""
+    except NO_DAMAGE:
+        raise
+    except StoreError as error:
+        return None, error.message
+
+
+def _is_lost(root: Root, folder: Folder, name: str, places: list[Place]) -> bool:
     """True when there is, or may be, a session.json that is not there."""
     try:
-        with root.open_folder("sessions", name) as folder:
-            return bool(folder and places and is_lost_beside(folder, places)) or is_fork(root, name, places)
+        return (bool(places) and is_lost_beside(folder, places)) or is_fork(root, name, places)
     except StoreError:
         return True
 
