@@ -8,6 +8,7 @@ from stores.file import FileStore
 from stores.file.doctor.check import MOST_BEHIND, Unit, check, repair
 from stores.file.doctor.problem import Problem
 from stores.file.locks import lock_of
+from stores.file.root import Root
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -250,7 +251,8 @@ def test_d3_a_record_that_shows_new_damage_after_every_mend_is_left_in_the_end(
         numbers = range(len(done), max(at_first, min(len(done) + 1, at_first + behind)))
         return [Problem(f"{number}.json", "damaged", lambda number=number: done.append(number)) for number in numbers]
 
-    found = Unit("a record", problems, lambda: lock_of(str(tmp_path), "a record")).repair()
+    unit = Unit(Root(tmp_path), [("a record",)], problems, lambda: lock_of(str(tmp_path), "a record"))
+    found = unit.repair()
     assert done == list(range(mended))
     left = [] if behind <= MOST_BEHIND else [(f"{mended}.json", False)]
     assert [(finding.file, finding.repairable) for finding in found] == [(f"{n}.json", True) for n in done] + left

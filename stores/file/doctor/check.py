@@ -6,7 +6,7 @@ A run that is being executed, and a session that is in use, are left alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from stores.file.doctor.check_results import problems_of_results
 from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
+from stores.file.doctor.ends import problems_of_ends
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import SESSIONS, RunLock, lock_of
@@ -96,8 +97,16 @@ def _open(root: Root) -> bool:
 class Unit:
     """One record: how it is checked, and the lock under which it is mended."""
 
-    def __init__(self, file: str, problems: Callable[[], list[Problem]], lock: Callable[[], Lock | RunLock]) -> None:
-        self._file = file
+    def __init__(
+        self,
+        root: Root,
+        places: Sequence[tuple[str, ...]],
+        problems: Callable[[], list[Problem]],
+        lock: Callable[[], Lock | RunLock],
+    ) -> None:
+        """``places`` are where its files are, the one first that stands for it."""
+        self._root = root
+        self._places = places
         self._look = problems
         self._lock = lock
 
@@ -108,9 +117,10 @@ class Unit:
 
     def _careful(self) -> list[Problem]:
         try:
-            return self._look()
+            problems = self._look()
         except StoreError as error:
-            return [told(error, self._file)]
+            problems = [told(error, self._root.part(*self._places[0]))]
+        return problems and (problems_of_ends(self._root, self._places) or problems)
 
     def repair(self) -> list[Finding]:
         """Mend one problem after the other, until none is left that can be mended.
@@ -206,7 +216,7 @@ def _units(root: Root) -> Iterator[Unit]:
     yield from _units_of_sessions(root)
     for name in filter(is_name, _names(root, RESULTS)):
         look, lock = partial(problems_of_results, root, name), partial(_lock, root, ("locks", RESULTS), name)
-        yield Unit(root.part(RESULTS, name), look, lock)
+        yield Unit(root, [(RESULTS, name)], look, lock)
 
 
 def _units_of_runs(root: Root) -> list[Unit]:
@@ -220,12 +230,13 @@ def _units_of_runs(root: Root) -> list[Unit]:
         keys, run_id = _keys_of(root, name, folders)
         named |= keys
         look = partial(problems_of_run, root, name, folders)
-        unit = Unit(root.part("runs", f"{name}.json"), look, _run_lock(root, run_id))
+        places = [("runs", f"{name}.json"), *(("data", key) for key in sorted(keys))]
+        unit = Unit(root, places, look, _run_lock(root, run_id))
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key, folder in folders.items():
         if key not in named:
             look = partial(_orphan, root, folder, folders)
-            unit = Unit(root.part("data", key), look, _run_lock(root, folder.run_id or key))
+            unit = Unit(root, [("data", key)], look, _run_lock(root, folder.run_id or key))
             units.append((sources(folders, key), unit))
     return [unit for _, unit in sorted(units, key=lambda found: found[0])]
 
@@ -236,7 +247,7 @@ def _units_of_sessions(root: Root) -> Iterator[Unit]:
     looks = [(name_of(one), partial(problems_of_vanished, root, one)) for one in vanished(root, names)]
     looks += [(name, partial(problems_of_session, root, name)) for name in sources_first(root, names)]
     for name, look in looks:
-        yield Unit(root.part("sessions", name), look, partial(_lock, root, SESSIONS, name))
+        yield Unit(root, [("sessions", name), ("sessions", name, "open")], look, partial(_lock, root, SESSIONS, name))
 
 
 def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> list[Problem]:

@@ -4,7 +4,7 @@
     it is cut back  to the saves before the damage, and those in front of it in the same chunk
     it goes aside   whole, with the session that was forked for it and holds nothing else: its id is free
 
-Of a fork, saves of its source alone are none of its own. Only what a checksum proves to be whole goes before an answer.
+Of a fork, saves of its source alone are none of its own.
 A history that was kept of a run that is gone has no id to answer, nor one that starts over: it is cut back or told of.
 """
 
@@ -44,7 +44,7 @@ def problem_of_damage(root: Root, ref: Ref, fresh: Ref, error: StoreError) -> Pr
     if ref.is_deleted and not kept:
         return _lost_history(ref, file, f"{error.message}{_sharing(ref) if is_shared else ''}")
     back = partial(_cut_back, root, ref, fresh, found)
-    if not ref.is_deleted and not (found and found.is_proven) and is_finished(root, ref):
+    if not ref.is_deleted and is_finished(root, ref):
         stays = is_shared or found is not None or fresh.save > 0
         answer = partial(set_finished_aside, root, ref, back, stays=stays)
         return Problem(file, error.message, answer, outlook=CAN_ANSWER)
@@ -52,9 +52,7 @@ def problem_of_damage(root: Root, ref: Ref, fresh: Ref, error: StoreError) -> Pr
         return _lost_fork(root, ref, file, f"{error.message}{_sharing(ref) if is_shared else ''}")
     if not kept:
         return _lost_run(root, ref, file, error.message)
-    doubt = ""
-    if found and not found.is_proven:
-        doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)"
+    doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)" if found else ""
     mend = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
     return Problem(file, error.message, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
 

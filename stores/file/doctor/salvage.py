@@ -1,9 +1,8 @@
 """What of a damaged chunk can be kept: the saves that stand whole in front of the damage.
 
-The checksum covers the file, not its lines. Two cases are told apart: junk behind a whole document, which the checksum
-inside still proves; and a file that breaks off, or turns to junk, at some line. The lines before that one are kept when
-each is a save and its number is the next, though nothing vouches for their text. Where every line reads well and the
-checksum does not fit, the damage cannot be placed, and nothing is kept.
+The checksum covers the file, not its lines. Of a file that breaks off, or turns to junk, at some line those before it
+are kept when each is a save and its number is the next, though nothing vouches for their text. Where every line reads
+well and the checksum does not fit, the damage cannot be placed, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ _OPEN = b'"records":['
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """A chunk's file without its damage: saves ``first`` to ``last``, proven by the checksum or not."""
+    """A chunk's file without its damage: saves ``first`` to ``last``."""
 
     n: int
     data: bytes
     first: int
     last: int
-    is_proven: bool
 
 
 def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
@@ -48,20 +46,7 @@ def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
     known = {"kind": "chunk", "id": run_id, "key": key, "n": n}
     if before:
         known |= {"prev": before.sum, "first": before.last + 1}
-    return _whole_within(data, known) or _lines_of(data, known)
-
-
-def _whole_within(data: bytes, known: dict[str, Any]) -> Salvage | None:
-    """A whole document with junk behind it."""
-    for end in codec.endings(data):
-        try:
-            document = codec.decode(data[:end], "chunk", where="")
-        except StoreError:
-            continue
-        if _is_it(document, known) and document.get("records"):
-            first = document["first"]
-            return Salvage(known["n"], data[:end], first, first + len(document["records"]) - 1, True)
-    return None
+    return _lines_of(data, known)
 
 
 def _is_it(header: dict[str, Any], known: dict[str, Any]) -> bool:
@@ -78,10 +63,11 @@ def _lines_of(data: bytes, known: dict[str, Any]) -> Salvage | None:
     lines = Lines({name: value for name, value in header.items() if name not in ("v", "records")}, "records")
     for line in _saves(rows, first, known["id"]):
         lines.add(line)
-    is_placed = not rows[lines.count :] or not rows[lines.count].startswith(b'],"')
+    whole, end = lines.bytes(), rows[lines.count : lines.count + 1]
+    is_placed = not end or not end[0].startswith(b'],"') or len(data) < len(whole)
     if not lines.count or not is_placed:
         return None
-    return Salvage(known["n"], lines.bytes(), first, first + lines.count - 1, False)
+    return Salvage(known["n"], whole, first, first + lines.count - 1)
 
 
 def _saves(rows: list[bytes], number: int, run_id: str) -> Iterator[bytes]:
