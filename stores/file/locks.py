@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from stores import codec
@@ -18,19 +19,40 @@ from stores.file.names import name_of
 from stores.file.root import Root
 from stores.oslock import Lock, is_alive, this_process
 from stores.records import Owner, locked_error
+from stores.worker import pause
 
 RUNS, SESSIONS, OWNERS = ("locks", "runs"), ("locks", "sessions"), ("locks", "owners")
+ARCHIVED = ("locks", "results")
 
 START_PATIENCE = 0.25
 """Seconds for which a starter retries a lock that no living owner explains: a reader may be probing it."""
 
 SESSION_PATIENCE = 30.0
-"""Seconds that a session's lock is waited for."""
+"""Seconds that a session's lock is waited for, and that of a run's archived outputs."""
+
+
+_PAUSE = 0.02
 
 
 def lock_of(folder: str, name: str) -> Lock:
     """The lock of that name in one of the lock folders."""
     return Lock(Path(folder, f"{name}.lock"))
+
+
+@asynccontextmanager
+async def waited_for(
+    root: Root, lock: Lock, take: Callable[[], bool], refusal: Callable[[], StoreError]
+) -> AsyncIterator[None]:
+    """The lock, once ``take`` gets it; `SESSION_PATIENCE` without that raise the ``refusal``."""
+    deadline = time.monotonic() + SESSION_PATIENCE
+    try:
+        while not await root.worker.call(take):
+            if time.monotonic() > deadline:
+                raise refusal()
+            await pause(_PAUSE)
+        yield
+    finally:  # also for a caller that was cancelled while it got the lock
+        await root.worker.call(lock.release)
 
 
 def lock_path(root: Root, run_id: str) -> str:
@@ -94,6 +116,10 @@ class RunLock:
         finally:
             lock, self._lock, self._is_signed = self._lock, None, False
             lock.release()
+
+    def is_held(self) -> bool:
+        """True while a process executes the run. Nothing is changed by asking."""
+        return read_owner(self._root, self._name) is not None
 
     def refusal(self, owner: Owner | None = None) -> RunLockedError:
         """The error that names the owner."""

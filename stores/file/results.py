@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from stores import codec
-from stores.errors import StoreDamagedError
+from stores.errors import StoreBusyError, StoreDamagedError, StoreError
 from stores.file.disk import Folder, remove_folder
+from stores.file.locks import ARCHIVED, lock_of, waited_for
 from stores.file.names import name_of
 from stores.file.root import Root
 from stores.references import ResultRef
@@ -27,7 +29,21 @@ class FileResultStore:
         return os.path.isdir(self._root.part(RESULTS))
 
     async def put(self, reference: ResultRef, output: str) -> bool:
-        return await self._call(self._put, reference, output)
+        async with self._held(reference.run_id):
+            return await self._call(self._put, reference, output)
+
+    def _held(self, run_id: str) -> AbstractAsyncContextManager[None]:
+        """The lock under which outputs of the run are written: what stands there unfinished is a killed process's."""
+
+        def take() -> bool:
+            with self._root.make_folder(*ARCHIVED):
+                return lock.try_take()
+
+        def refusal() -> StoreError:
+            return StoreBusyError(f"the archived outputs of run {run_id!r} are being changed", hint="try again later")
+
+        lock = lock_of(self._root.part(*ARCHIVED), name_of(run_id))
+        return waited_for(self._root, lock, take, refusal)
 
     def _put(self, reference: ResultRef, output: str) -> bool:
         with self._root.make_folder(RESULTS, name_of(reference.run_id)) as folder:
@@ -47,7 +63,8 @@ class FileResultStore:
             return read_output(folder, reference) if folder else None
 
     async def drop(self, run_id: str) -> None:
-        await self._call(self._drop, run_id)
+        async with self._held(run_id):
+            await self._call(self._drop, run_id)
 
     def _drop(self, run_id: str) -> None:
         with self._root.open_folder(RESULTS) as results:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, StoreWriteError
 from stores.file.disk import Folder
-from stores.file.locks import SESSION_PATIENCE, SESSIONS, busy_session, lock_of
+from stores.file.locks import SESSIONS, busy_session, lock_of, waited_for
 from stores.file.names import is_name, name_of, readable_id
 from stores.file.reading import steady
 from stores.file.refs import damage_text
@@ -46,9 +45,6 @@ from stores.records import Segment, SessionInfo
 from stores.surgery import check_count, entries_checksum
 from stores.surgery.forking import lost_beginning, own_beginning
 from stores.values import plain
-from stores.worker import pause
-
-_PAUSE = 0.02
 
 
 @asynccontextmanager
@@ -67,15 +63,8 @@ async def session_lock(root: Root, session_id: str) -> AsyncIterator[None]:
         return True
 
     lock = lock_of(root.part(*SESSIONS), name_of(session_id))
-    deadline = time.monotonic() + SESSION_PATIENCE
-    try:
-        while not await root.worker.call(take):
-            if time.monotonic() > deadline:
-                raise busy_session(session_id)
-            await pause(_PAUSE)
+    async with waited_for(root, lock, take, lambda: busy_session(session_id)):
         yield
-    finally:  # also for a caller that was cancelled while it got the lock
-        await root.worker.call(lock.release)
 
 
 def lock_file(root: Root, session_id: str) -> str:

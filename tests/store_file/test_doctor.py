@@ -1,5 +1,6 @@
 """The doctor: finds every damage, repairs without losing anything, and leaves a living run alone."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from stores.file.doctor.check import MOST_BEHIND, Unit, check, repair
 from stores.file.doctor.problem import Problem
 from stores.file.locks import lock_of
 from stores.file.root import Root
+from stores.references import ResultRef
 from tests.store_file.kit import (
     chunk,
     everything,
@@ -227,6 +229,28 @@ async def test_a_run_that_is_being_executed_is_left_alone(path: Path) -> None:
     assert await FileStore(path).checkpointer.load("r")
 
 
+async def test_what_a_living_process_is_writing_is_no_finding_and_stays(path: Path) -> None:
+    """Of a run, and of what a trim is archiving: a repair beside it took that for what a killed process had left."""
+    store = FileStore(path)
+    await store.results.put(ResultRef("r", 1, 1), "rain")
+    async with store.checkpointer.lease("r") as lease:
+        await lease.save(first("talk"))
+        folders = [only(path, "data/*/000001.json").parent, only(path, "results/*/*.json").parent]
+        temps = [folder / ".unfinished.tmp" for folder in folders]
+        for temp in temps:
+            temp.write_bytes(b"half")
+        archived = lock_of(str(path / "locks" / "results"), folders[1].name)
+        assert archived.try_take()
+        waiting = asyncio.ensure_future(store.results.put(ResultRef("r", 1, 2), "snow"))
+        await asyncio.wait({waiting}, timeout=0.05)
+        assert check(path) == repair(path) == []
+        assert [temp.exists() for temp in temps] == [True, True]
+        assert not waiting.done()
+        archived.release()
+        assert await waiting
+    assert {Path(finding.file) for finding in repair(path)} == set(temps)
+
+
 async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
     store = FileStore(path)
     async with store.checkpointer.lease("r") as lease:
@@ -234,7 +258,7 @@ async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
         ref = only(path, "runs/*.json")
         ref.rename(path / "store.tmp")
         (path / "data" / "00000000000000000000").mkdir(mode=0o700)
-        assert [finding.repairable for finding in repair(path)] == [False]
+        assert repair(path) == []
         (path / "store.tmp").rename(ref)
         await go_on(lease, later(2))
     assert await store.checkpointer.load("r")

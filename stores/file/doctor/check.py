@@ -23,7 +23,7 @@ from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.ends import problems_of_ends
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
-from stores.file.locks import SESSIONS, RunLock, lock_of
+from stores.file.locks import ARCHIVED, SESSIONS, RunLock, lock_of
 from stores.file.names import is_key, is_name, name_of
 from stores.file.readers import session_names, sources_first
 from stores.file.refs import read_ref
@@ -56,7 +56,7 @@ def check(path: str | Path) -> list[Finding]:
     root = Root(path, create=False)
     problems = _problems_of_root(root)
     if _open(root):
-        problems += [problem for unit in _units(root) for problem in unit.problems()]
+        problems += [problem for unit in _units(root) for problem in unit.settled_problems()]
     return list(dict.fromkeys(problem.finding() for problem in problems))
 
 
@@ -81,6 +81,8 @@ def _repair(root: Root) -> list[Finding]:
     for problem in _problems_of_root(root):
         findings.append(_mended(problem))
     if _open(root):
+        for place in (SESSIONS, ARCHIVED):
+            root.make_folder(*place).close()
         for unit in _units(root):
             findings += unit.repair()
     return findings
@@ -115,6 +117,11 @@ class Unit:
         first = self._careful()
         return first and self._careful()
 
+    def settled_problems(self) -> list[Problem]:
+        """`problems`, but of what is in use only the damage: what looks left over there is somebody's work."""
+        problems = self.problems()
+        return [one for one in problems if not one.is_leftover] if problems and self._lock().is_held() else problems
+
     def _careful(self) -> list[Problem]:
         try:
             problems = self._look()
@@ -132,7 +139,8 @@ class Unit:
             return []
         with _held(self._lock) as reason:
             if reason:
-                return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in self.problems()]
+                damage = [problem for problem in self.problems() if not problem.is_leftover]
+                return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in damage]
             tried: dict[tuple[str, str], Finding] = {}
             problems = self._careful()
             for _ in range(len(known) + MOST_BEHIND):
@@ -215,7 +223,7 @@ def _units(root: Root) -> Iterator[Unit]:
     yield from _units_of_runs(root)
     yield from _units_of_sessions(root)
     for name in filter(is_name, _names(root, RESULTS)):
-        look, lock = partial(problems_of_results, root, name), partial(_lock, root, ("locks", RESULTS), name)
+        look, lock = partial(problems_of_results, root, name), partial(_lock, root, ARCHIVED, name)
         yield Unit(root, [(RESULTS, name)], look, lock)
 
 
@@ -261,8 +269,7 @@ def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
 
 
 def _lock(root: Root, place: tuple[str, ...], name: str) -> Lock:
-    with root.make_folder(*place) as folder:
-        return lock_of(folder.path, name)
+    return lock_of(root.part(*place), name)
 
 
 def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set[str], str]:
