@@ -1,6 +1,8 @@
 """``lovia doctor`` as commands see it: at places that are no store, and what damage keeps them from."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,28 @@ def test_m4_a_session_whose_folder_is_gone_can_be_removed(lovia: Lovia) -> None:
     assert lovia("rm", "session:S", "-y").out == "deleted session S with runs s2, s1\n"
     assert lovia("doctor").out.startswith("nothing is wrong in ")
     assert lovia("run", "agent.yaml", "anew", "--session", "S").code == 0
+
+
+def test_r7_doctor_says_where_it_is_a_guess_which_runs_a_segment_was(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    lovia.env["LOVIA_STORE"] = "sqlite:store.db"
+    for session in ("told", "untold"):
+        for n in (1, 2):
+            assert lovia("run", "agent.yaml", "go", "-s", session, "--run-id", f"{session}-{n}").code == 0
+    assert lovia("rm", "run:untold-1", "-y").code == 0
+    with closing(sqlite3.connect(lovia.folder / "store.db")) as connection, connection:
+        for table in ("segments", "sessions"):
+            connection.execute(f"DELETE FROM lovia_{table}")
+    again = "segment{} made again from the checkpoint{}"
+    sure = f"{again.format('s 1 and 2 were', 's')} of runs 'told-1' and 'told-2'"
+    guess = f"{again.format(' 2 was', '')} of run 'untold-2'; which run's segment 2 was cannot be told, and is a guess"
+    found = [finding["message"] for finding in lovia("doctor", "--json").json["findings"]]
+    kept = (lovia.folder / "store.db").read_bytes()
+    done = [finding["message"] for finding in lovia("doctor", "--repair", "--json").json["findings"]]
+    assert [guess.replace("was made", "can be made") in what for what in found] == [False, True]
+    assert [f"; {sure}" in what for what in done] == [True, False]
+    assert [f"; {guess} from when it ended; " in what for what in done] == [False, True]
+    (lovia.folder / "store.db").write_bytes(kept)
+    told = " ".join(lovia("doctor", "--repair").out.split())
+    assert (sure in told, guess in told, told.count("guess")) == (True, True, 1)
+    assert lovia("doctor").code == 0

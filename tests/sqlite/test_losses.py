@@ -1,6 +1,7 @@
 """What the doctor says of records that it cannot keep (D3), and lost segments made again from checkpoints (R7)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,8 @@ async def talk(path: Path, *run_ids: str, size: int = 1) -> list[Entry]:
     store, session = SQLiteCheckpointer(path), SQLiteSession(path)
     for n, run_id in enumerate(run_ids):
         entries: list[Entry] = [say(f"{run_id} asks" * size), say(f"{run_id} is answered" * size)]
-        first = saved(1, *entries, session_id="talk")
-        await write(store, run_id, first, saved(2, at=2000.0 + n, status="completed", event="completed"))
+        first, last = saved(1, *entries, session_id="talk"), saved(2, status="completed", event="completed")
+        await write(store, run_id, first, replace(last, at=2000.0 + n))
         await session.append("talk", entries, run_id=run_id)
     return await session.load("talk")
 

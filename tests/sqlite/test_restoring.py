@@ -1,6 +1,7 @@
 """Lost segments of sessions that were forked, trimmed and rewound, made again from checkpoints wherever they stood
 (R7), and that a repair says what it has done (D3)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,12 @@ def said(run_id: str) -> list[Entry]:
 
 
 async def run(path: Path, session_id: str, run_id: str, behind: str | None, *, at: float, parent: str = "") -> None:
-    """A completed run, as the engine makes one, and its segment."""
+    """A run that was completed ``at`` that time, as the engine makes one, and its segment."""
     head = {"parent": {"run_id": parent, "save": 1, "step": 1}} if parent else {}
-    first = saved(1, *said(run_id), at=at, session_id=session_id, history_upto=behind, **head)
+    first = saved(1, *said(run_id), session_id=session_id, history_upto=behind, **head)
+    last = replace(saved(2, status="completed", event="completed"), at=at)
     store, session = SQLiteCheckpointer(path), SQLiteSession(path)
-    await write(store, run_id, first, saved(2, at=at, status="completed", event="completed"))
+    await write(store, run_id, first, last)
     await session.append(session_id, said(run_id), run_id=run_id)
     await store.settle(run_id)
 
@@ -125,10 +127,43 @@ async def test_r7_what_checkpoints_have_of_a_session_without_segments_is_kept(
     (done,) = repair(path)
     assert (done.repairable, done.is_lost) == (True, False)
     lost = "no checkpoint holds the same, so session 's' goes on without one of its segments"
-    assert done.what.endswith(f"; segment 2 was {AGAIN} 's2'; {lost}; {TRIM}")
+    doubt = "; which run's segment 2 was cannot be told, and is a guess from when it ended"  # nothing counts them
+    assert done.what.endswith(f"; segment 2 was {AGAIN} 's2'{doubt * ('sessions' in gone)}; {lost}; {TRIM}")
     assert (check(path), await segments(path)) == ([], {"s": ["s2"]})
     await run(path, "s", "s3", "s2", at=2009.0)
     assert (check(path), await segments(path)) == ([], {"s": ["s2", "s3"]})
+
+
+GUESS = "which runs' segments {} were cannot be told, and is a guess from when they ended"
+
+
+async def test_r7_which_runs_segments_were_is_said_to_be_a_guess_where_it_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2", "a3")  # whose runs do not say what they began behind
+    for n in (1, 2, 3):
+        await run(path, "s", f"s{n}", f"s{n - 1}" if n > 1 else None, at=2000.0 + n)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments WHERE n != 2")
+    found, done = check(path), repair(path)
+    of_runs = "segments 1 and 3 {} made again from the checkpoints of runs"
+    for findings, verb, more in ((found, "can be", ""), (done, "were", f"; {TRIM}")):
+        of_s, of_talk = [finding.what.partition("; ")[2] for finding in findings]
+        assert of_s == f"{of_runs.format(verb)} 's1' and 's3'{more}"
+        assert of_talk == f"{of_runs.format(verb)} 'a1' and 'a3'; {GUESS.format('1 and 3')}"
+    assert (check(path), await SQLiteSession(path).load("talk")) == ([], before)
+    assert (await segments(path))["s"] == ["s1", "s2", "s3"]
+
+
+async def test_k6_segments_of_runs_side_by_side_are_made_again_in_the_order_in_which_they_ended(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    for n, (run_id, behind) in enumerate((("a", None), ("b", None), ("c", "a"))):  # c began while b went on
+        await run(path, "s", run_id, behind, at=2000.0 + n)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments WHERE n < 3")
+    (done,) = repair(path)
+    again = "segments 1 and 2 were made again from the checkpoints of runs 'a' and 'b'"
+    assert done.what.partition("; ")[2] == f"{again}; {GUESS.format('1 and 2')}; {TRIM}"
+    assert (check(path), await segments(path)) == ([], {"s": ["a", "b", "c"]})
 
 
 @pytest.mark.parametrize("whose", ["s", "k", "j"])

@@ -101,7 +101,7 @@ def _look_for_lost(
     count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
     row = found.row or SessionRow(found.session_id, count)
     is_counted, damaged = found.row is not None, found.damaged
-    found.made = restorable(
+    found.made, found.guessed = restorable(
         connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted, where=where
     )
     found.bared = [segment.n for segment in whole if segment.n in hidden]

@@ -7,6 +7,7 @@ their history ended with, and the counts in the session's row.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,8 +50,9 @@ def restorable(
     completed: CompletedRuns,
     is_counted: bool,
     where: str,
-) -> list[SegmentRow]:
-    """The segments among the ``session.segments`` that are lost, as far as checkpoints have them, in their order.
+) -> tuple[list[SegmentRow], list[int]]:
+    """The segments among the ``session.segments`` that are lost, as far as checkpoints have them, in their order; and
+    the numbers of those of which it is a guess which run's they were.
 
     Unless ``is_counted``, how many there were is not known. Where none of the session's own is left, there was one of
     every completed run: a rewind deletes the checkpoints of what it cuts first.
@@ -59,25 +61,26 @@ def restorable(
     is none of. ``damaged`` are the row ids of what is left of them.
     """
     chain = chain or [Strand(0, session.session_id)]
-    known = {row.n: row.run_id for row in whole}
-    search = _Search(session, known, sum(len(row.segment(where=where).entries) for row in whole))
+    search = _Search(session)
+    search.add_whole(whole, where=where)
     search.add_runs(connection, chain, damaged, completed)
     is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
     last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
     proven = search.proven(connection, damaged)
     if not is_counted:
         last = max([last, *(n for n, _ in proven if n <= last + len(proven))])
-    search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in known}
+    search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in search.known}
     if not homes or not search.runs:
-        return []
+        return [], []
     for n, run_id in proven:
         search.learn(n, run_id)
     search.follow(connection, chain, where=where)
     if is_counted:
-        search.fill(whole, where=where)
+        search.fill()
     else:
-        search.fill_all(connection, whole, damaged, where=where)
-    return [_segment(homes[n], n, search.runs[run_id]) for n, run_id in sorted(search.known.items()) if n in homes]
+        search.fill_all(connection, damaged)
+    found = sorted((n, run_id) for n, run_id in search.known.items() if n in homes)
+    return [_segment(homes[n], n, search.runs[run_id]) for n, run_id in found], sorted(search.guessed)
 
 
 def home(chain: list[Strand], n: int) -> Strand:
@@ -93,18 +96,31 @@ def has_outputs(row: SegmentRow, *, where: str) -> bool:
 @dataclass(slots=True)
 class _Search:
     """Which run stood at which of the lost places, whose ``homes`` are strands. ``known`` are the runs at all places,
-    as far as it is sure; ``present`` is how many entries the segments that are there hold; ``runs`` are those that may
-    have stood at a place, the oldest first; of these and of those that are there, ``began`` has the session and the run
-    behind which they began, ``behind`` the same the other way round, and ``ended`` when."""
+    as far as it can be told, and ``guessed`` the places of which nothing tells; ``present`` is how many entries the
+    segments that are there hold; ``runs`` are those that may have stood at a place, the oldest first; of these and of
+    those that are there, ``began`` has the session and the run behind which they began, ``behind`` the same the other
+    way round, and ``ended`` when."""
 
     session: SessionRow
-    known: dict[int, str]
-    present: int
+    known: dict[int, str] = field(default_factory=dict)
+    guessed: list[int] = field(default_factory=list)
+    present: int = 0
     homes: dict[int, Strand] = field(default_factory=dict)
     runs: dict[str, RunSnapshot] = field(default_factory=dict)
     began: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     behind: dict[tuple[str, str | None], list[str]] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
+
+    def add_whole(self, whole: list[SegmentRow], *, where: str) -> None:
+        """Take in the segments that are there."""
+        for row in whole:
+            segment = row.segment(where=where)
+            self.known[row.n] = row.run_id
+            self.present += len(segment.entries)
+            timing = segment.meta.get("timing")
+            at = timing.get("finished_at") if isinstance(timing, dict) else None
+            if isinstance(at, int | float):
+                self.ended[row.run_id] = at
 
     def add_runs(
         self, connection: Connection, chain: list[Strand], damaged: list[int], completed: CompletedRuns
@@ -151,30 +167,40 @@ class _Search:
 
     def _beside(self, n: int) -> str | None:
         """The run at that place, as the one behind it says, or the one before it."""
-        began = self.began.get(self.known.get(n + 1, ""))
-        if began is not None and len(self.behind[began]) == 1:
+        following = self.known.get(n + 1, "")
+        began = self.began.get(following)
+        if began is not None and len(self.behind[began]) == 1 and not self._is_any_between(began[1], following):
             return began[1]
         if n > 1 and n - 1 not in self.known:
             return None
-        found = self.behind.get((self.homes[n].session_id, self.known.get(n - 1)), [])
-        return found[0] if len(found) == 1 else None
+        before = self.known.get(n - 1)
+        found = self.behind.get((self.homes[n].session_id, before), [])
+        return found[0] if len(found) == 1 and not self._is_any_between(before, found[0]) else None
 
-    def fill(self, whole: list[SegmentRow], *, where: str) -> None:
+    def _is_any_between(self, before: str | None, behind: str) -> bool:
+        """True when another run whose place is lost ended after the one, and before the other, which began without it:
+        segments stand in the order in which their runs ended (K6)."""
+        session_id, start, end = self.began[behind][0], self.ended.get(before or "", 0.0), self.ended[behind]
+        lost = (one for one in self.runs if one not in self.known.values() and one not in (before, behind))
+        return any(self.began[one][0] == session_id and start < self.ended[one] < end for one in lost)
+
+    def fill(self) -> None:
         """Give the other places to the other runs of the session: where they are as many, and hold what its row counts,
         in the order in which they ended; where they are fewer, each to one that is behind whatever ended before it."""
         places, own, rest = self._left()
         entries = self._held(*rest)
         if len(rest) == len(places) == len(own) and entries == self.session.entries:
             self.known |= zip(own, rest, strict=True)
+            self.guessed = own if len(own) > 1 else []  # one that is left alone can be no other
         elif len(rest) < len(places) and len(rest) <= len(own) and entries <= self.session.entries:
-            self._fill_between(own, rest, whole, where=where)
+            self._fill_between(own, rest, is_counted=True)
 
-    def fill_all(self, connection: Connection, whole: list[SegmentRow], damaged: list[int], *, where: str) -> None:
+    def fill_all(self, connection: Connection, damaged: list[int]) -> None:
         """Give a place to all other runs of the session, but for those of which something else is known to be there."""
         query = "SELECT run_id FROM lovia_segments WHERE rowid = ?"
         named = {run_id for rowid in damaged for (run_id,) in fetch(connection, query, (rowid,))}
         _, own, rest = self._left()
-        self._fill_between(own, [run_id for run_id in rest if run_id not in named], whole, where=where)
+        self._fill_between(own, [run_id for run_id in rest if run_id not in named], is_counted=False)
 
     def _left(self) -> tuple[list[int], list[int], list[str]]:
         """The places of which nothing is known, those of them that are the session's own, and its other runs."""
@@ -183,18 +209,18 @@ class _Search:
         rest = [one for one in self.runs if one not in self.known.values() and self.began[one][0] == mine]
         return places, [n for n in places if self.homes[n].session_id == mine], rest
 
-    def _fill_between(self, places: list[int], rest: list[str], whole: list[SegmentRow], *, where: str) -> None:
-        finished = {row.n: _finished_at(row, where=where) for row in whole}
-        ends = {n: self.ended.get(run_id, finished.get(n)) for n, run_id in self.known.items()}
+    def _fill_between(self, places: list[int], rest: list[str], *, is_counted: bool) -> None:
+        ends = [(n, self.ended[run_id]) for n, run_id in self.known.items() if run_id in self.ended]
         last = 0
         for run_id in rest:
-            first = 1 if self.began[run_id][1] is None else 2
-            at = self.ended[run_id]
-            before = [n + 1 for n, end in ends.items() if end is not None and end <= at]
-            behind = [n for n, end in ends.items() if end is not None and end > at]
-            between = range(max(first, last + 1, *before), min(behind, default=places[-1] + 1 if places else 0))
-            if place := next((n for n in places if n in between), 0):
+            at, first = self.ended[run_id], 1 if self.began[run_id][1] is None else 2
+            first = max([first, *(n + 1 for n, end in ends if end <= at)])
+            stop = min((n for n, end in ends if end > at), default=sys.maxsize)
+            fitting = [n for n in places if first <= n < stop]
+            if place := next((n for n in fitting if n > last), 0):
                 self.known[place], last = run_id, place
+                if len(fitting) > 1 or not is_counted:
+                    self.guessed.append(place)
 
     def _held(self, *more: str) -> int:
         """How many entries the session has with all that is known, and with these runs."""
@@ -211,13 +237,6 @@ def _completed(connection: Connection, session_id: str, *, where: str) -> list[R
             if row := read_row(connection, run_id, where=where):
                 runs.append(read_snapshot(connection, row, where=where))
     return runs
-
-
-def _finished_at(row: SegmentRow, *, where: str) -> float | None:
-    """When its run ended, as far as it says so."""
-    timing = row.segment(where=where).meta.get("timing")
-    at = timing.get("finished_at") if isinstance(timing, dict) else None
-    return at if isinstance(at, int | float) else None
 
 
 def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stores.ids import as_words
@@ -14,8 +14,9 @@ from stores.sqlite.strands import Strand
 @dataclass(slots=True)
 class Diagnosis:
     """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, ``made`` those that
-    checkpoints have, and ``lost`` how many neither. ``extra`` are whole ones that a whole row does not count, and
-    ``led`` is a strand with which the session has what it began with, and, if it ``is_led_whole``, what its row counts.
+    checkpoints have, and ``lost`` how many neither. ``guessed`` are the numbers of those ``made`` of which nothing
+    tells which run's they were. ``extra`` are whole ones that a whole row does not count, and ``led`` is a strand with
+    which the session has what it began with, and, if it ``is_led_whole``, what its row counts.
 
     ``chain`` are its strand and those that it goes on from. ``bared`` are the numbers of segments of which a trimmed
     copy is damaged that hid them; ``filled``, of those that are made again, have outputs.
@@ -27,6 +28,7 @@ class Diagnosis:
     whole: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     made: list[SegmentRow] = field(default_factory=list)
+    guessed: list[int] = field(default_factory=list)
     lost: int = 0
     entries: int = 0
     can_mend: bool = True
@@ -50,65 +52,66 @@ class Diagnosis:
     @property
     def outlook(self) -> str:
         """What mending can do."""
-        if self.is_lost:
-            return f"nothing of session {self.session_id!r} can be kept, and its id would start over"
         if not self.problems or not self.can_mend:
             return ""
-        if self.led is not None:
-            return f"the strand with which it has {self._had} can be told"
-        can = [f"{_which(self._made, 'can', 'can')} be made again from {self._runs}"] if self.made else []
-        can += [f"{_which(self.bared, 'can', 'can')} be kept as forks read it"] if self.bared else []
-        if self.lost:
-            can.append(f"the session can be kept without {'the others' if self.made else 'it'}")
-        return "; ".join(can) or "its row can be made from its segments"
+        return "; ".join(can for can, _ in self._told() if can)
 
     def done(self, aside: str) -> str:
         """What mending has done; what could not be kept is in ``aside``."""
+        done = "; ".join(done for _, done in self._told(aside) if done)
+        return Lost(done) if self.is_lost else done
+
+    def _told(self, aside: str = "") -> list[tuple[str, str]]:
+        """What mending comes to, sentence by sentence: each as what can be done, and as what was done."""
+        whose, moved = f"session {self.session_id!r}", f"moved aside into {aside}"
         if self.is_lost:
-            what = f"nothing of session {self.session_id!r} can be kept"
-            return Lost(f"{what}: it was moved aside into {aside}, and its id would start over")
+            nothing, over = f"nothing of {whose} can be kept", "and its id would start over"
+            return [(f"{nothing}, {over}", f"{nothing}: it was {moved}, {over}")]
         if self.led is not None:
-            return f"session {self.session_id!r} has again {self._had}"
-        done = [f"{_which(self._made, 'was', 'were')} made again from {self._runs}"] if self.made else []
-        done += [f"{_which(self.bared, 'is', 'are')} again as forks read it"] if self.bared else []
-        if self.lost:
-            done.append(f"no checkpoint holds the same, so session {self.session_id!r} goes on without {self._lost}")
-        if self.damaged or self.extra:
-            done.append(f"what was there was moved aside into {aside}")
-        done += self._untrimmed()
-        return "; ".join(done) or f"the row of session {self.session_id!r} was made again from its segments"
+            had = "what its row counts" if self.is_led_whole else "what it began with"
+            return [(f"the strand with which it has {had} can be told", f"{whose} has again {had}")]
+        told, is_any_moved = list(self._told_of_segments()), bool(self.damaged or self.extra)
+        if not told and not (self.row and is_any_moved):
+            again = f"the row of {whose} was made again from its segments"
+            told = [("its row can be made from its segments", again)]
+        if is_any_moved:
+            told.append(("" if told else "it can be moved aside", f"what was there was {moved}"))
+        return [*told, ("", self._untrimmed)]
 
-    @property
-    def _had(self) -> str:
-        return "what its row counts" if self.is_led_whole else "what it began with"
-
-    @property
-    def _made(self) -> list[int]:
-        return [one.n for one in self.made]
-
-    @property
-    def _runs(self) -> str:
-        runs = [repr(one.run_id) for one in self.made]
-        return f"the checkpoint{'s' if len(runs) > 1 else ''} of run{'s' if len(runs) > 1 else ''} {_and(runs)}"
-
-    @property
-    def _lost(self) -> str:
-        return f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
-
-    def _untrimmed(self) -> list[str]:
-        """A checkpoint knows of no trim (M1). What a session shares is not its own to trim."""
-        mine = [one for one in self.filled if one.session_id == self.session_id]
-        again = f"trim it again with: lovia trim {as_words(self.session_id)}"
-        if mine:
-            return [f"tool outputs are whole: where session {self.session_id!r} was trimmed, {again}"]
+    def _told_of_segments(self) -> Iterator[tuple[str, str]]:
+        if self.made:
+            numbers, runs = [one.n for one in self.made], [repr(one.run_id) for one in self.made]
+            many = "s" if len(runs) > 1 else ""
+            again = f"made again from the checkpoint{many} of run{many} {_and(runs)}"
+            yield f"{_which(numbers)} can be {again}", f"{_which(numbers, 'was', 'were')} {again}"
+        if self.guessed:
+            run, they = ("run's", "it") if len(self.guessed) == 1 else ("runs'", "they")
+            of_each = f"which {run} {_which(self.guessed, 'was', 'were')}"
+            doubt = f"{of_each} cannot be told, and is a guess from when {they} ended"
+            yield doubt, doubt
         if self.bared:
-            return [f"where session {self.session_id!r} was trimmed since, {again}"]
-        return ["its tool outputs are whole, also where they had been trimmed"] if self.filled else []
+            as_read = "as forks read it"
+            yield f"{_which(self.bared)} can be kept {as_read}", f"{_which(self.bared, 'is', 'are')} again {as_read}"
+        if self.lost:
+            can = f"the session can be kept without {'the others' if self.made else 'it'}"
+            without = f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
+            yield can, f"no checkpoint holds the same, so session {self.session_id!r} goes on without {without}"
+
+    @property
+    def _untrimmed(self) -> str:
+        """A checkpoint knows of no trim (M1). What a session shares is not its own to trim."""
+        again = f"trim it again with: lovia trim {as_words(self.session_id)}"
+        if any(one.session_id == self.session_id for one in self.filled):
+            return f"tool outputs are whole: where session {self.session_id!r} was trimmed, {again}"
+        if self.bared:
+            return f"where session {self.session_id!r} was trimmed since, {again}"
+        return "its tool outputs are whole, also where they had been trimmed" if self.filled else ""
 
 
-def _which(numbers: Sequence[int], one: str, more: str) -> str:
-    """These segments, as the beginning of a sentence."""
-    return f"segment {numbers[0]} {one}" if len(numbers) == 1 else f"segments {_and(map(str, numbers))} {more}"
+def _which(numbers: Sequence[int], one: str = "", more: str = "") -> str:
+    """These segments, as the beginning of a sentence with that verb."""
+    which = f"segment {numbers[0]} {one}" if len(numbers) == 1 else f"segments {_and(map(str, numbers))} {more}"
+    return which.rstrip()
 
 
 def _and(words: Iterable[str]) -> str:
