@@ -194,8 +194,8 @@ def _problems_of(
 
 def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    change_log = partial(check_log.mend, aside=aside, where=where)
-    logs = check_log.examine(connection, where=where)
+    change_log = partial(check_log.LOGS.mend, aside=aside, where=where)
+    logs = check_log.LOGS.examine(connection, where=where)
     for log in logs:
         mend_log = partial(in_one, database, RUNS, change_log, log.number, are_linked=False)
         yield Problem(log.what, mend_log, log.run_id, log.outlook)
@@ -228,8 +228,8 @@ def _problems_of_strands(connection: Connection, database: Database, *, aside: s
     for one in stray:
         yield Problem(one.what, partial(in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
     unclear = misplaced.unclear(connection, stray)
-    change = partial(check_strand.mend, aside=aside, where=where)
-    for found in check_strand.examine(connection, where=where):
+    change = partial(check_strand.STRANDS.mend, aside=aside, where=where)
+    for found in check_strand.STRANDS.examine(connection, where=where):
         if found.number not in unclear.strands:  # else they are what others lack
             mend = partial(in_one, database, SESSIONS, change, found.number, are_linked=False)
             yield Problem(found.what, mend, outlook=found.outlook)
@@ -241,7 +241,7 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
     set_aside = partial(check_session.set_stray_aside, aside=aside)
     for what, rowid in check_session.stray_rows(connection):
         yield Problem(what, partial(in_one, database, SESSIONS, set_aside, rowid))
-    is_hidden = any(check_strand.examine(connection, where=where))
+    is_hidden = any(check_strand.STRANDS.examine(connection, where=where))
     completed = completed_runs(connection, where=where)
     for session_id in check_session.session_ids(connection):
         if session_id in unclear.sessions:
@@ -257,7 +257,7 @@ def _problems_of_sessions(connection: Connection, database: Database, *, aside: 
 
 def _problems_of_unread(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
     where = database.where
-    if any(misplaced.misplaced(connection, where=where)) or any(check_strand.examine(connection, where=where)):
+    if any(misplaced.misplaced(connection, where=where)) or any(check_strand.STRANDS.examine(connection, where=where)):
         return
     change = partial(unread.mend, aside=aside, where=where)
     for strand in unread.unread(connection, where=where):

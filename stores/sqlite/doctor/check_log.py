@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.links import Diagnosis, Row, diagnoses, put_right
+from stores.sqlite.doctor.links import Diagnosis, Links, Row
 from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, owner_of, parent_of
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, forks
@@ -30,23 +30,7 @@ _FIRST = "SELECT number, CAST(data AS BLOB) FROM lovia_saves WHERE log = ? AND t
 _FIRST += " ORDER BY number LIMIT 1"
 
 
-def examine(connection: Connection, *, where: str) -> list[Diagnosis]:
-    """Every row that is damaged or missing, in the order of their numbers: a log goes on from an older one."""
-    damaged = [row for row in fetch(connection, _ROWS) if not as_written(row)]
-    missing = _missing(connection, where=where)
-    return diagnoses(damaged, missing, lambda number, row: _told(connection, number, row, where=where))
-
-
-def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
-    """Put the row right, in the transaction that is open, and say what was done. No other is looked at in vain."""
-    rows = fetch(connection, f"{_ROWS} WHERE log = ?", (number,))
-    if as_written(rows[0]) if rows else not _is_named(connection, number):
-        return None
-    found = _told(connection, number, rows[0] if rows else None, where=where)
-    return put_right(connection, "lovia_logs", "log", found, aside=aside)
-
-
-def _missing(connection: Connection, *, where: str) -> list[int]:
+def _missing(connection: Connection) -> list[int]:
     """The logs that a run's row or another log names, and that have no row."""
     gone = "NOT IN (SELECT log FROM lovia_logs)"
     forked = fetch(connection, f"{_ROWS} WHERE base {gone}")
@@ -54,7 +38,7 @@ def _missing(connection: Connection, *, where: str) -> list[int]:
     saved = "log IN (SELECT log FROM lovia_saves)"
     query = f"SELECT run_id, log, {saved} FROM lovia_runs WHERE typeof(log) = 'integer' AND log {gone}"
     for run_id, log, has_saves in fetch(connection, query):
-        if has_saves or owner_of(connection, log, where=where) == run_id:
+        if has_saves or owner_of(connection, log, where="") == run_id:
             found.add(log)
     return sorted(found)
 
@@ -88,7 +72,7 @@ def _by_sum(connection: Connection, row: Row, names: list[str], proven: Log | No
 def _changed(connection: Connection, row: Row, names: list[str], *, where: str) -> Iterator[tuple[Any, ...]]:
     """What the row may have been if one value of it has changed."""
     values, number = row[:-1], row[0]
-    missing = _missing(connection, where=where)
+    missing = _missing(connection)
     logs = [n for (n,) in fetch(connection, "SELECT log FROM lovia_logs")]
     older = [n for n in (*logs, *missing) if isinstance(n, int) and n < number]
     query = "SELECT max(number) FROM lovia_saves WHERE typeof(number) = 'integer'"
@@ -148,6 +132,9 @@ def _is_named(connection: Connection, number: int) -> bool:
     """True when others go on from it, or saves or a run are its."""
     tables = ("lovia_logs WHERE base", "lovia_saves WHERE log", "lovia_runs WHERE log")
     return any(fetch(connection, f"SELECT 1 FROM {table} = ? LIMIT 1", (number,)) for table in tables)
+
+
+LOGS = Links("lovia_logs", COLUMNS, as_written, _missing, _is_named, _told)
 
 
 def unread(connection: Connection, number: int | None = None) -> Iterator[tuple[Log, int]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import began_behind, fits, has_runs, histories, reaches, runs_of, with_base
-from stores.sqlite.doctor.links import Diagnosis, Row, diagnoses, put_right
+from stores.sqlite.doctor.links import Diagnosis, Links, Row
 from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
@@ -25,27 +25,12 @@ _MOST = 100_000
 """How many values of one column are tried, at the most: a second's work."""
 
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
+_UNTOLD = "without what it held, which nothing tells"
 _NUMBERS = "SELECT strand FROM lovia_strands"
 _MISSING = (
     "SELECT DISTINCT strand FROM lovia_segments WHERE typeof(strand) = 'integer'"
     " AND strand NOT IN (SELECT strand FROM lovia_strands)"
 )
-
-
-def examine(connection: Connection, *, where: str) -> list[Diagnosis]:
-    """Every row that is damaged or missing, in the order of their numbers: a strand goes on from an older one."""
-    damaged = [row for row in fetch(connection, _ROWS) if not as_written(row)]
-    missing = _missing(connection)
-    return diagnoses(damaged, missing, lambda number, row: _told(connection, number, row, where=where))
-
-
-def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
-    """Put the row right, in the transaction that is open, and say what was done."""
-    rows = fetch(connection, f"{_ROWS} WHERE strand = ?", (number,))
-    if as_written(rows[0]) if rows else not _is_named(connection, number):
-        return None
-    found = _told(connection, number, rows[0] if rows else None, where=where)
-    return put_right(connection, "lovia_strands", "strand", found, aside=aside)
 
 
 def _told(connection: Connection, number: int, row: Row | None, *, where: str) -> Diagnosis:
@@ -60,10 +45,7 @@ def _told(connection: Connection, number: int, row: Row | None, *, where: str) -
     if strand is None:
         how, strand = "from what the runs of its forks tell", _by_forks(connection, number, where=where)
     if strand is None and _is_named(connection, number):
-        how, strand = (
-            "without what it held, which nothing tells",
-            Strand(number, str(row[1] if row else ""), state=DROPPED),
-        )
+        how, strand = _UNTOLD, Strand(number, str(row[1] if row else ""), state=DROPPED)
     if row is None:
         what = _what(strand.session_id if strand else "", number, "missing")
     doubt = ""
@@ -214,3 +196,14 @@ def _state(connection: Connection, number: int, session_id: str) -> str:
 
 def _is_there(connection: Connection, session_id: str) -> bool:
     return bool(fetch(connection, "SELECT 1 FROM lovia_sessions WHERE session_id = ?", (session_id,)))
+
+
+STRANDS = Links(
+    "lovia_strands",
+    COLUMNS,
+    as_written,
+    _missing,
+    _is_named,
+    _told,
+    rivals="session_id = :session_id AND state = :state AND state != 'dropped'",
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import copy_aside
 from stores.sqlite.logs import Log
 from stores.sqlite.strands import Strand
@@ -34,6 +35,11 @@ class Diagnosis:
     no_need: str = "nothing needs it"
 
     @property
+    def place(self) -> Any:
+        """The number that its row has, or should have."""
+        return self.restored.number if self.restored else self.number
+
+    @property
     def run_id(self) -> str | None:
         """The run that has the log, and may be executed just now."""
         log = self.restored
@@ -53,24 +59,52 @@ class Diagnosis:
         return f"it was made again {self.how}, for {self.restored.whose}{self.doubt}{moved}"
 
 
-def diagnoses(
-    damaged: Iterable[Row], missing: Iterable[int], tell: Callable[[Any, Row | None], Diagnosis]
-) -> list[Diagnosis]:
-    """What ``tell`` says of each, in the order of their numbers: what another goes on from is older.
+@dataclass(slots=True, frozen=True)
+class Links:
+    """A table of such rows. Of its ``columns`` the first is the number; ``as_written`` is what a row says, if whole.
 
-    A row whose number is what changed is missing under that, and told of once.
+    ``missing`` are the numbers that should have a row, and have none; one that others name ``is_named``. ``tell`` is
+    given a number and the row that is there, if any. ``rivals`` is the condition on which another row stands in the
+    way of one.
     """
-    found = [tell(row[0], row) for row in damaged]
-    moved = {one.restored.number for one in found if one.restored}
-    found += [tell(number, None) for number in missing if number not in moved]
-    return sorted(found, key=lambda one: one.restored.number if one.restored else one.number)
 
+    table: str
+    columns: str
+    as_written: Callable[[Row], Log | Strand | None]
+    missing: Callable[[Connection], list[int]]
+    is_named: Callable[[Connection, Any], bool]
+    tell: Callable[..., Diagnosis]
+    rivals: str = "0"
 
-def put_right(connection: Connection, table: str, key: str, found: Diagnosis, *, aside: str) -> str:
-    """Put the row right, in the transaction that is open, and say what was done."""
-    copy_aside(connection, table, _WHY, f"{key} = ?", found.number)
-    if found.restored is None or found.restored.number != found.number:
-        connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (found.number,))
-    if found.restored is not None:
-        found.restored.put(connection)
-    return found.done(aside)
+    def examine(self, connection: Connection, *, where: str) -> list[Diagnosis]:
+        """Every row that is damaged or missing, in the order of their numbers: what another goes on from is older.
+
+        A row whose number is what changed is missing under that, and told of once.
+        """
+        rows = fetch(connection, f"SELECT {self.columns} FROM {self.table}")
+        found = [self.tell(connection, row[0], row, where=where) for row in rows if not self.as_written(row)]
+        moved = {one.place for one in found}
+        missing = [number for number in self.missing(connection) if number not in moved]
+        found += [self.tell(connection, number, None, where=where) for number in missing]
+        return sorted(found, key=lambda one: one.place)
+
+    def mend(self, connection: Connection, number: Any, *, aside: str, where: str) -> str:
+        """Put the row right, in the transaction that is open, and say what was done. No other is looked at in vain."""
+        key = self.columns.partition(",")[0]
+        row = next(iter(fetch(connection, f"SELECT {self.columns} FROM {self.table} WHERE {key} = ?", (number,))), None)
+        if self.as_written(row) if row else not self.is_named(connection, number):
+            return "it is whole again"
+        found = self.tell(connection, number, row, where=where)
+        copy_aside(connection, self.table, _WHY, f"{key} = ?", number)
+        rivals = self._rivals(connection, found.restored) if found.restored else []
+        if found.restored is None or found.place != number or rivals:
+            connection.execute(f"DELETE FROM {self.table} WHERE {key} = ?", (number,))
+        for rival in rivals:  # it is damaged as well, or it could not stand there
+            self.mend(connection, rival, aside=aside, where=where)
+        if found.restored:
+            found.restored.put(connection)
+        return found.done(aside)
+
+    def _rivals(self, connection: Connection, restored: Log | Strand) -> list[int]:
+        query = f"SELECT {self.columns} FROM {self.table} WHERE {self.rivals}"
+        return [number for number, *_ in connection.execute(query, asdict(restored)) if number != restored.number]
