@@ -178,7 +178,7 @@ async def test_d3_a_log_costs_the_same_to_make_again_however_many_are_lost(tmp_p
         with database.writing(QUARANTINE) as connection:
             connection.set_progress_handler(lambda work=work: work.append(1), 10)  # every ten steps of SQLite's machine
             for number in (1, 2):
-                assert LOGS.mend(connection, number, aside="", where="").startswith("it was made again")
+                assert LOGS.mend(connection, number, aside="").startswith("it was made again")
             connection.set_progress_handler(None, 0)
         costs.append(len(work))
     assert 0 < costs[1] < 1.2 * costs[0]

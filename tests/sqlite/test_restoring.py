@@ -224,7 +224,10 @@ async def test_d3_a_repair_says_what_it_did_and_not_what_could_have_been_done(tm
     await session.fork_session("talk", "a fork", upto="a1")
     await session.confirm_fork("a fork")
     change(path, "UPDATE lovia_segments SET run_id = 'x', checksum = 'x' WHERE n = 1")
-    assert [finding.is_lost for finding in check(path)] == [False, True], "alone, the fork has nothing"
+    nothing = "nothing of session 'a fork' can be kept, and its id would start over"
+    first, of_fork = check(path)
+    assert of_fork.what.endswith(f"; {nothing}, unless what is mended before it tells more"), "alone, it has nothing"
+    assert (first.is_lost, of_fork.is_lost) == (False, False)
     made, whole = repair(path)
     assert made.what.endswith(f"; segment 1 was {AGAIN} 'a1'; {ASIDE}")
     assert whole.what.endswith("; it is whole again with what it shares")

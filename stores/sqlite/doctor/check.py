@@ -17,16 +17,9 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import (
-    check_log,
-    check_results,
-    check_run,
-    check_session,
-    check_strand,
-    check_version,
-    misplaced,
-    unread,
-)
+from stores.sqlite.doctor import check_log, check_results, check_run, check_session, check_version, misplaced, unread
+from stores.sqlite.doctor.check_log import LOGS
+from stores.sqlite.doctor.check_strand import STRANDS
 from stores.sqlite.doctor.mending import bring_up_all, in_one
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
 from stores.sqlite.doctor.restoring import completed_runs
@@ -44,6 +37,9 @@ __all__ = ["Finding", "check", "repair"]
 
 ROUNDS = 10
 """How often the store is looked at again after a repair: each round can bring the next damage to light."""
+
+_Mend = Callable[..., str | None]
+"""`in_one`, for one part: what is to be called with the name of what is to be mended, and that name."""
 
 _INDEX = re.compile(r"\bindex (?:lovia_|sqlite_autoindex_lovia_)", re.IGNORECASE)
 
@@ -73,7 +69,10 @@ def repair(path: str | Path) -> list[Finding]:
     else:
         problems = list(_problems(database))
     left = _left(database, problems, {what: finding for what, finding in found if not finding.repairable})
-    return list(dict.fromkeys([*(left.get(what, finding) for what, finding in found), *left.values()]))
+    told = (
+        left.get(what, finding) for what, finding in found if finding.repairable or what in left
+    )  # or a later round
+    return list(dict.fromkeys([*told, *left.values()]))
 
 
 def _left(database: Database, problems: list[Problem], refused: dict[str, Finding]) -> dict[str, Finding]:
@@ -120,21 +119,21 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
     """
     try:
         of_file = list(_problems_of_file(database)) or list(_problems_of_versions(database))
-        yield from of_file
-        if not of_file:
-            strands = _problems_of(database, SESSIONS, partial(_problems_of_strands, aside=aside))
-            yield from (problem for problem in strands if problem.mend)  # of a refused part the sessions tell
-            of_runs = list(_problems_of(database, RUNS, partial(_problems_of_runs, aside=aside)))
-            yield from of_runs
-            if not of_runs:
-                yield from _problems_of(database, RUNS, partial(_problems_of_unread_logs, aside=aside))
-            of_sessions = list(_problems_of(database, SESSIONS, partial(_problems_of_sessions, aside=aside)))
-            yield from of_sessions
-            if not of_sessions:  # else what nobody reads may be what one of them lacks
-                yield from _problems_of(database, SESSIONS, partial(_problems_of_unread, aside=aside))
-            yield from _problems_of(database, RESULTS, _problems_of_results)
+        yield from of_file or _problems_of_rows(database, aside)
     except StoreDamagedError as error:
         yield _damaged_file(database, error.message)
+
+
+def _problems_of_rows(database: Database, aside: str) -> Iterator[Problem]:
+    """What is wrong with rows, in the order in which it is mended: what is mended tells more of what comes behind."""
+    strands = [one for one in _look(database, SESSIONS, aside, _problems_of_strands) if one.mend]
+    yield from strands  # of a part that is refused the sessions tell
+    of_runs = _look(database, RUNS, aside, partial(_problems_of_runs, before=strands))
+    yield from of_runs or _look(database, RUNS, aside, _problems_of_unread_logs)
+    before = [one for one in of_runs if not one.is_lost]
+    of_sessions = _look(database, SESSIONS, aside, partial(_problems_of_sessions, before=before))
+    yield from of_sessions or _look(database, SESSIONS, aside, _problems_of_unread)  # else one of them may lack it
+    yield from _look(database, RESULTS, aside, _problems_of_results)
 
 
 def _damaged_file(database: Database, what: str) -> Problem:
@@ -158,7 +157,7 @@ def _problems_of_file(database: Database) -> Iterator[Problem]:
 def _problems_of_versions(database: Database) -> Iterator[Problem]:
     with database.looking() as connection:
         parts = [RUNS, SESSIONS, RESULTS, QUARANTINE]
-        found = list(check_version.examine(connection, parts, where=database.where)) if connection else []
+        found = list(check_version.examine(connection, parts)) if connection else []
     for one in found:
         outlook = f"its columns are those of version {one.version}, which can be written"
         mend = partial(_write_version, database, one.part) if one.version else None
@@ -167,7 +166,7 @@ def _problems_of_versions(database: Database) -> Iterator[Problem]:
 
 def _write_version(database: Database, part: Part) -> str | None:
     with database.writing(Part("versions", ())) as connection:
-        return check_version.mend(connection, part, where=database.where)
+        return check_version.mend(connection, part)
 
 
 def _reindex(database: Database) -> None:
@@ -177,96 +176,87 @@ def _reindex(database: Database) -> None:
             connection.execute(f'REINDEX "{table}"')
 
 
-def _problems_of(
-    database: Database, part: Part, look: Callable[[Connection, Database], Iterator[Problem]]
-) -> Iterator[Problem]:
+def _look(
+    database: Database, part: Part, aside: str, look: Callable[[Connection, _Mend], Iterator[Problem]]
+) -> list[Problem]:
+    """The problems of that part, or the one that keeps them from being seen."""
     try:
         with database.reading(part, migrate=False) as connection:
-            if connection is not None:
-                bring_up_all(connection, database.where)
-            problems = list(look(connection, database)) if connection else []
+            if connection is None:
+                return []
+            bring_up_all(connection)
+            return list(look(connection, partial(in_one, database, part, aside)))
     except StoreDamagedError:
         raise
     except StoreError as error:
-        problems = [Problem(error.message)]
-    yield from problems
+        return [Problem(error.message)]
 
 
-def _problems_of_runs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
-    where = database.where
-    change_log = partial(check_log.LOGS.mend, aside=aside, where=where)
-    logs = check_log.LOGS.examine(connection, where=where)
-    for log in logs:
-        mend_log = partial(in_one, database, RUNS, change_log, log.number, are_linked=False)
-        yield Problem(log.what, mend_log, log.run_id, log.outlook)
-    is_hidden = bool(logs)
-    set_aside = partial(check_run.set_stray_aside, aside=aside)
-    for what, selected in () if is_hidden else check_run.stray_rows(connection, where=where):
-        yield Problem(what, partial(in_one, database, RUNS, set_aside, selected))
-    for run_id in check_run.run_ids(connection, where=where):
-        if is_hidden and not check_run.is_reached(connection, run_id, where=where):
+def _problems_of_strands(connection: Connection, mend: _Mend) -> Iterator[Problem]:
+    stray = list(misplaced.misplaced(connection))
+    for one in stray:
+        yield Problem(one.what, partial(mend, misplaced.put_back, one.rowid), outlook=one.outlook)
+    unclear = misplaced.unclear(connection, stray)
+    for n, found in enumerate(STRANDS.examine(connection)):
+        if found.number not in unclear.strands:  # else they are what others lack
+            mend_it = partial(mend, STRANDS.mend, found.number, are_linked=False)
+            hinges = found.restored is None and bool(stray or n)
+            yield Problem(found.what, mend_it, outlook=found.outlook, hinges=hinges)
+
+
+def _problems_of_runs(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
+    logs = LOGS.examine(connection)
+    for n, log in enumerate(logs):
+        mend_it = partial(mend, LOGS.mend, log.number, are_linked=False)
+        yield Problem(log.what, mend_it, log.run_id, log.outlook, hinges=log.restored is None and n > 0)
+    for what, selected in () if logs else check_run.stray_rows(connection):
+        yield Problem(what, partial(mend, check_run.set_stray_aside, selected))
+    for run_id in check_run.run_ids(connection):
+        if logs and not check_run.is_reached(connection, run_id):
             continue  # what is wrong with it shows when the logs are right
-        found = check_run.examine(connection, run_id, where=where)
-        change = partial(check_run.mend, aside=aside, where=where)
-        mend = partial(in_one, database, RUNS, change, run_id) if found.can_mend else None
+        found = check_run.examine(connection, run_id)
+        mend_run = partial(mend, check_run.mend, run_id) if found.can_mend else None
+        hinges = found.loses and bool(before)
         for what in found.problems:
-            yield Problem(what, mend, run_id, found.outlook, found.is_lost)
+            yield Problem(what, mend_run, run_id, found.outlook, is_lost=found.is_lost, hinges=hinges)
 
 
-def _problems_of_unread_logs(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
-    change = partial(check_log.mend_unread, aside=aside)
+def _problems_of_unread_logs(connection: Connection, mend: _Mend) -> Iterator[Problem]:
     for log, _ in check_log.unread(connection):
         what = f"nobody reads what is left of a removed run, {log.run_id!r} (log {log.number})"
-        mend = partial(in_one, database, RUNS, change, log.number)
-        yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
+        mend_it = partial(mend, check_log.mend_unread, log.number)
+        yield Problem(what, mend_it, outlook="it can be moved aside", is_leftover=True)
 
 
-def _problems_of_strands(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
-    where = database.where
-    put_back = partial(misplaced.put_back, aside=aside, where=where)
-    stray = list(misplaced.misplaced(connection, where=where))
-    for one in stray:
-        yield Problem(one.what, partial(in_one, database, SESSIONS, put_back, one.rowid), outlook=one.outlook)
-    unclear = misplaced.unclear(connection, stray)
-    change = partial(check_strand.STRANDS.mend, aside=aside, where=where)
-    for found in check_strand.STRANDS.examine(connection, where=where):
-        if found.number not in unclear.strands:  # else they are what others lack
-            mend = partial(in_one, database, SESSIONS, change, found.number, are_linked=False)
-            yield Problem(found.what, mend, outlook=found.outlook)
-
-
-def _problems_of_sessions(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
-    where = database.where
-    unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection, where=where)))
-    set_aside = partial(check_session.set_stray_aside, aside=aside)
+def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
+    unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection)))
     for what, rowid in check_session.stray_rows(connection):
-        yield Problem(what, partial(in_one, database, SESSIONS, set_aside, rowid))
-    is_hidden = any(check_strand.STRANDS.examine(connection, where=where))
-    completed = completed_runs(connection, where=where)
+        yield Problem(what, partial(mend, check_session.set_stray_aside, rowid))
+    is_hidden, completed = bool(STRANDS.examine(connection)), completed_runs(connection)
+    made_again: set[str] = set()
     for session_id in check_session.session_ids(connection):
         if session_id in unclear.sessions:
             continue
-        if is_hidden and not check_session.is_reached(connection, session_id, where=where):
+        if is_hidden and not check_session.is_reached(connection, session_id):
             continue  # what is wrong with it shows when the strands are right
-        found = check_session.examine(connection, session_id, completed=completed, where=where)
-        change = partial(check_session.mend, aside=aside, where=where)
-        mend = partial(in_one, database, SESSIONS, change, session_id) if found.can_mend else None
+        found = check_session.examine(connection, session_id, completed=completed)
+        mend_session = partial(mend, check_session.mend, session_id) if found.can_mend else None
+        hinges = found.loses and bool(before or made_again & {one.session_id for one in found.chain})
+        made_again |= {session_id} if found.made else set()
         for what in found.problems:
-            yield Problem(what, mend, outlook=found.outlook, is_lost=found.is_lost)
+            yield Problem(what, mend_session, outlook=found.outlook, is_lost=found.is_lost, hinges=hinges)
 
 
-def _problems_of_unread(connection: Connection, database: Database, *, aside: str) -> Iterator[Problem]:
-    where = database.where
-    if any(misplaced.misplaced(connection, where=where)) or any(check_strand.STRANDS.examine(connection, where=where)):
+def _problems_of_unread(connection: Connection, mend: _Mend) -> Iterator[Problem]:
+    if any(misplaced.misplaced(connection)) or STRANDS.examine(connection):
         return
-    change = partial(unread.mend, aside=aside, where=where)
-    for strand in unread.unread(connection, where=where):
+    for strand in unread.unread(connection):
         what = f"nobody reads what is left of session {strand.session_id!r} (strand {strand.number})"
-        mend = partial(in_one, database, SESSIONS, change, strand.number)
-        yield Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
+        mend_it = partial(mend, unread.mend, strand.number)
+        yield Problem(what, mend_it, outlook="it can be moved aside", is_leftover=True)
 
 
-def _problems_of_results(connection: Connection, database: Database) -> Iterator[Problem]:
-    where = database.where
-    for what, rowid in check_results.damaged_outputs(connection, where=where):
-        yield Problem(what, partial(in_one, database, RESULTS, partial(check_results.mend, where=where), rowid))
+def _problems_of_results(connection: Connection, mend: _Mend) -> Iterator[Problem]:
+    for what, rowid in check_results.damaged_outputs(connection):
+        mend_it = partial(mend, check_results.mend, rowid)
+        yield Problem(what, mend_it, outlook="it would go aside", is_lost=True)

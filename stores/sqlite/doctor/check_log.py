@@ -38,19 +38,19 @@ def _missing(connection: Connection) -> list[int]:
     saved = "log IN (SELECT log FROM lovia_saves)"
     query = f"SELECT run_id, log, {saved} FROM lovia_runs WHERE typeof(log) = 'integer' AND log {gone}"
     for run_id, log, has_saves in fetch(connection, query):
-        if has_saves or owner_of(connection, log, where="") == run_id:
+        if has_saves or owner_of(connection, log) == run_id:
             found.add(log)
     return sorted(found)
 
 
-def _told(connection: Connection, number: int, row: Row | None, *, where: str) -> Diagnosis:
-    owner = owner_of(connection, number, where=where)
+def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
+    owner = owner_of(connection, number)
     names = list(names_of(connection, number, row, owner))
     of = f", of run {names[0]!r}," if names else ""
     what = f"the row of log {number}{of} is {'not what was written' if row else 'missing'}"
     dropped, doubt = _dropped(connection, number, row, owner)
     proven = _by_first_save(connection, number, row, names, dropped)
-    if row and (written := _by_sum(connection, row, names, proven, where=where)):
+    if row and (written := _by_sum(connection, row, names, proven)):
         return Diagnosis(number, what, row, written, "as it was written")
     if proven:
         return Diagnosis(number, what, row, proven, "as its first save tells", doubt)
@@ -61,15 +61,15 @@ def _told(connection: Connection, number: int, row: Row | None, *, where: str) -
     return Diagnosis(number, what, row)
 
 
-def _by_sum(connection: Connection, row: Row, names: list[str], proven: Log | None, *, where: str) -> Log | None:
+def _by_sum(connection: Connection, row: Row, names: list[str], proven: Log | None) -> Log | None:
     """The row as its checksum proves that it was: as its first save has ``proven``, or if one value of it has
     changed."""
-    could_be = (Log(*values) for values in _changed(connection, row, names, where=where))
+    could_be = (Log(*values) for values in _changed(connection, row, names))
     first = (replace(proven, dropped=dropped) for dropped in (0, 1)) if proven else ()
     return next((log for log in chain(first, could_be) if log.sum == row[-1]), None)
 
 
-def _changed(connection: Connection, row: Row, names: list[str], *, where: str) -> Iterator[tuple[Any, ...]]:
+def _changed(connection: Connection, row: Row, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """What the row may have been if one value of it has changed."""
     values, number = row[:-1], row[0]
     missing = _missing(connection)

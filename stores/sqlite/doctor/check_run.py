@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
-from stores.errors import StoreDamagedError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Status
 from stores.sqlite.checksums import fetch
@@ -37,7 +37,7 @@ class Diagnosis:
 
     ``shared`` is the last save that a fork shares with its source.
     ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``finished`` is
-    what its session holds of the run, where that has what they lack.
+    what its session holds of the run, where that has what they lack; ``untold`` is why that cannot be told yet.
     """
 
     run_id: str
@@ -49,6 +49,7 @@ class Diagnosis:
     can_mend: bool = True
     is_cut: bool = False
     finished: Finished | None = None
+    untold: StoreError | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -64,6 +65,11 @@ class Diagnosis:
     def is_lost(self) -> bool:
         kept = self.restored.save if self.restored else 0
         return self.can_mend and not self.is_finished and (not kept or self.is_lost_fork)
+
+    @property
+    def loses(self) -> bool:
+        """True when not all of it can be kept."""
+        return self.is_lost or (self.can_mend and self.is_cut and not self.is_finished)
 
     @property
     def is_lost_fork(self) -> bool:
@@ -104,9 +110,9 @@ class Diagnosis:
         return f"made again from the saves of run {self.run_id!r}{whose}"
 
 
-def run_ids(connection: Connection, *, where: str) -> list[str]:
+def run_ids(connection: Connection) -> list[str]:
     """The runs to look at: those with a row that is whole, and those of the logs that no such row names."""
-    rows = [_whole_row(connection, run_id, where=where) for (run_id,) in fetch(connection, _EVERY_RUN)]
+    rows = [_whole_row(connection, run_id) for (run_id,) in fetch(connection, _EVERY_RUN)]
     whole = {row.log: row.run_id for row in rows if row}
     named = {log.run_id for log in _live_logs(connection) if log.number not in whole}
     return sorted({*whole.values(), *named})
@@ -117,12 +123,12 @@ def _live_logs(connection: Connection) -> list[Log]:
     return [log for row in fetch(connection, _LIVE) if (log := as_written(row))]
 
 
-def is_reached(connection: Connection, run_id: str, *, where: str) -> bool:
+def is_reached(connection: Connection, run_id: str) -> bool:
     """True when all that says where its saves are is whole, and there."""
-    row = _whole_row(connection, run_id, where=where)
+    row = _whole_row(connection, run_id)
     log = row.log if row else _newest_log(connection, run_id)
     try:
-        return log is not None and bool(pieces(connection, run_id, log, where=where))
+        return log is not None and bool(pieces(connection, run_id, log, where=""))
     except StoreDamagedError:
         return False
 
@@ -132,11 +138,11 @@ def _newest_log(connection: Connection, run_id: str) -> int | None:
     return next((log.number for row in rows if (log := as_written(row))), None)
 
 
-def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str]]:
+def stray_rows(connection: Connection) -> Iterator[tuple[str, str]]:
     """Rows that belong to no run that is looked at: what each is, and the table and condition that select it."""
     query = "SELECT rowid, run_id FROM lovia_runs WHERE run_id NOT IN (SELECT run_id FROM lovia_logs)"
     for rowid, run_id in fetch(connection, query):
-        if _whole_row(connection, run_id, where=where) is None:
+        if _whole_row(connection, run_id) is None:
             yield f"the row of run {run_id!r} is not what was written", f"lovia_runs WHERE rowid = {rowid}"
     for log, rowid in fetch(connection, "SELECT log, min(rowid) FROM lovia_saves GROUP BY log"):
         if not any(fetch(connection, f"SELECT 1 FROM {table} WHERE log = ?", (log,)) for table in _WITH_LOGS):
@@ -147,9 +153,9 @@ def stray_rows(connection: Connection, *, where: str) -> Iterator[tuple[str, str
         yield f"a line of run {run_id!r}, which is not there", f"lovia_lines WHERE rowid = {rowid}"
 
 
-def _whole_row(connection: Connection, run_id: str, *, where: str) -> RunRow | None:
+def _whole_row(connection: Connection, run_id: str) -> RunRow | None:
     try:
-        return read_row(connection, run_id, where=where)
+        return read_row(connection, run_id, where="")
     except StoreDamagedError:
         return None
 
@@ -161,11 +167,11 @@ def set_stray_aside(connection: Connection, selected: str, *, aside: str) -> str
     return f"it was moved aside into {aside}"
 
 
-def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
+def examine(connection: Connection, run_id: str) -> Diagnosis:
     """Look at everything that belongs to the run."""
     found = Diagnosis(run_id)
     try:
-        found.row = read_row(connection, run_id, where=where)
+        found.row = read_row(connection, run_id, where="")
         if found.row is None:
             found.problems.append(f"the row of run {run_id!r} is missing")
     except StoreDamagedError as error:
@@ -178,22 +184,20 @@ def examine(connection: Connection, run_id: str, *, where: str) -> Diagnosis:
     if found.restored:
         query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
         found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
-        _go_through(connection, found, found.restored, where=where)
-    _look_at_line(connection, found, where=where)
-    _look_at_end(connection, found, where=where)
+        _go_through(connection, found, found.restored)
+    _look_at_line(connection, found)
+    _look_at_end(connection, found)
     return found
 
 
-def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, where: str) -> None:
+def _go_through(connection: Connection, found: Diagnosis, restored: RunRow) -> None:
     """Bring ``restored`` from save to save, up to the first that is not whole."""
     query = "SELECT max(number) FROM lovia_saves WHERE log = ? AND typeof(number) = 'integer'"
     newest = connection.execute(query, (restored.log,)).fetchone()[0]
     last = max(found.row.save if found.row else 0, newest or 0)
     try:
-        for saved, record in read_saves(
-            connection, RunRow(run_id=found.run_id, log=restored.log), 1, last, where=where
-        ):
-            save = codec.decode_save(record, where=where, run_id=found.run_id)
+        for saved, record in read_saves(connection, RunRow(run_id=found.run_id, log=restored.log), 1, last, where=""):
+            save = codec.decode_save(record, where="", run_id=found.run_id)
             restored.advance(save)
             restored.last = saved.sum
             found.head.update(save.head)
@@ -212,16 +216,16 @@ def _go_through(connection: Connection, found: Diagnosis, restored: RunRow, *, w
         restored.status = DELETED if found.row.is_deleted else restored.status
 
 
-def _look_at_line(connection: Connection, found: Diagnosis, *, where: str) -> None:
+def _look_at_line(connection: Connection, found: Diagnosis) -> None:
     if found.row is None:
         return
     try:
-        read_line(connection, found.run_id, where=where)
+        read_line(connection, found.run_id, where="")
     except StoreDamagedError as error:
         found.problems.append(error.message)
 
 
-def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> None:
+def _look_at_end(connection: Connection, found: Diagnosis) -> None:
     """A run whose segment is in its session is completed (R4)."""
     kept = found.restored
     if kept is None or not found.can_mend or kept.status == DELETED:
@@ -229,37 +233,41 @@ def _look_at_end(connection: Connection, found: Diagnosis, *, where: str) -> Non
     if kept.status == Status.COMPLETED and not found.is_lost_fork:
         return
     try:
-        found.finished = finished_run(connection, found.run_id, found.session_id, where=where)
+        found.finished = finished_run(connection, found.run_id, found.session_id)
     except StoreVersionError as error:
         found.can_mend = False
         found.problems = [f"{what}; left alone: {error.message}" for what in found.problems]
+    except StoreError as error:
+        found.untold = error
     if found.is_finished and not found.problems:
         found.problems.append(f"the checkpoint of run {found.run_id!r} breaks off before its end")
 
 
-def mend(connection: Connection, run_id: str, *, aside: str, where: str) -> str | None:
+def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
     """Put the run right, in the transaction that is open, and say what was done.
 
     What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
     """
-    found = examine(connection, run_id, where=where)
+    found = examine(connection, run_id)
     if not found.problems or not found.can_mend:
         return "it is whole again" if found.can_mend else None
+    if found.untold:
+        raise found.untold  # what is left of the run may be needed no longer, or be all there is
     mine: tuple[Any, ...] = (run_id,)
     copy_aside(connection, "lovia_runs", _WHY, "run_id = ?", *mine)
     set_aside(connection, "lovia_lines", _WHY, "run_id = ?", *mine)
     restored = found.restored
     if restored is not None:
         set_aside(connection, "lovia_saves", _WHY, "log = ? AND number > ?", restored.log, restored.save)
-        set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id != ?", restored.log, run_id)
+        set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id IS NOT ?", restored.log, run_id)
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
     if restored is None or found.is_lost or found.is_finished:
         if restored is not None:
             copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
-            drop_log(connection, restored.log, run_id, where=where)
+            drop_log(connection, restored.log, run_id, where="")
         if found.finished and found.session_id is not None:
-            write_again(connection, found.finished, found.session_id, where=where)
+            write_again(connection, found.finished, found.session_id)
         return found.done(aside)
     restored.insert(connection)
-    update_line(connection, run_id, found.head, where=where)
+    update_line(connection, run_id, found.head, where="")
     return found.done(aside)

@@ -58,54 +58,50 @@ def session_ids(connection: Connection) -> list[str]:
     return sorted(names, key=lambda name: (depths.get(name, 0), str(name)))
 
 
-def is_reached(connection: Connection, session_id: str, *, where: str) -> bool:
+def is_reached(connection: Connection, session_id: str) -> bool:
     """True when all that says where its segments are is whole, and there."""
     try:
-        strand = strand_of(connection, session_id, where=where)
-        return strand is not None and bool(list(pieces(connection, strand, where=where)))
+        strand = strand_of(connection, session_id, where="")
+        return strand is not None and bool(list(pieces(connection, strand, where="")))
     except StoreDamagedError:
         return False
 
 
-def examine(
-    connection: Connection, session_id: str, *, completed: CompletedRuns | None = None, where: str
-) -> Diagnosis:
+def examine(connection: Connection, session_id: str, *, completed: CompletedRuns | None = None) -> Diagnosis:
     """Look at everything that belongs to the session."""
     found = Diagnosis(session_id)
     try:
-        found.row = read_session(connection, session_id, where=where)
+        found.row = read_session(connection, session_id, where="")
     except StoreDamagedError as error:
         found.problems.append(error.message)
     try:
-        found.strand = strand_of(connection, session_id, where=where)
+        found.strand = strand_of(connection, session_id, where="")
     except StoreDamagedError as error:
         found.problems.append(error.message)
         found.can_mend = False
         return found
     with suppress(StoreDamagedError):
-        found.chain = [piece for piece, _ in pieces(connection, found.strand, where=where)]
-    whole = _go_through(connection, found, where=where)
+        found.chain = [piece for piece, _ in pieces(connection, found.strand, where="")]
+    whole = _go_through(connection, found)
     if not found.problems:
-        _compare(connection, found, whole, where=where)
+        _compare(connection, found, whole)
     if found.problems and found.can_mend and found.led is None:
-        completed = completed or completed_runs(connection, where=where)
-        _look_for_lost(connection, found, whole, completed, where=where)
+        completed = completed or completed_runs(connection)
+        _look_for_lost(connection, found, whole, completed)
     return found
 
 
-def _look_for_lost(
-    connection: Connection, found: Diagnosis, whole: list[SegmentRow], completed: CompletedRuns, *, where: str
-) -> None:
+def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[SegmentRow], completed: CompletedRuns) -> None:
     """Look for what can be made again, and count what cannot."""
     hidden = _hidden(connection, found.damaged, whole)
     count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
     row = found.row or SessionRow(found.session_id, count)
     is_counted, damaged = found.row is not None, found.damaged
     found.made, found.guessed = restorable(
-        connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted, where=where
+        connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted
     )
     found.bared = [segment.n for segment in whole if segment.n in hidden]
-    found.filled = [one for one in found.made if has_outputs(one, where=where)]
+    found.filled = [one for one in found.made if has_outputs(one)]
     found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made)
 
 
@@ -116,13 +112,13 @@ def _hidden(connection: Connection, damaged: list[int], whole: list[SegmentRow])
     return [segment.n for segment in whole if (segment.n, segment.run_id) in copies]
 
 
-def _go_through(connection: Connection, found: Diagnosis, *, where: str) -> list[SegmentRow]:
+def _go_through(connection: Connection, found: Diagnosis) -> list[SegmentRow]:
     """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3)."""
     whole = []
-    for rowid in seen_in(connection, found.strand, where=where):
+    for rowid in seen_in(connection, found.strand):
         try:
-            segment = read_segment(connection, rowid, where=where)
-            entries = len(segment.segment(where=where).entries)
+            segment = read_segment(connection, rowid, where="")
+            entries = len(segment.segment(where="").entries)
         except UnknownEntryError as error:
             found.problems.append(error.message)
             found.can_mend = False
@@ -139,7 +135,7 @@ def _go_through(connection: Connection, found: Diagnosis, *, where: str) -> list
     return whole
 
 
-def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow], *, where: str) -> None:
+def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow]) -> None:
     """The session's row, its strand, and the segments must agree; where they do not, the row is the truth."""
     session_id, row, numbers = found.session_id, found.row, [segment.n for segment in whole]
     if row is None:
@@ -155,16 +151,16 @@ def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow], 
     elif found.extra:
         found.problems.append(f"session {session_id!r} has segments that its row does not count")
     else:
-        _read_all(connection, found, row, where=where)
+        _read_all(connection, found, row)
         return
-    found.led = led_elsewhere(connection, found.strand, row, where=where)
-    found.is_led_whole = found.led is not None and fits(connection, found.led, row, where=where)
+    found.led = led_elsewhere(connection, found.strand, row)
+    found.is_led_whole = found.led is not None and fits(connection, found.led, row)
 
 
-def _read_all(connection: Connection, found: Diagnosis, row: SessionRow, *, where: str) -> None:
+def _read_all(connection: Connection, found: Diagnosis, row: SessionRow) -> None:
     """Whatever else may be wrong: what cannot be read is not well."""
     try:
-        read_segments(connection, row, where=where)
+        read_segments(connection, row, where="")
     except StoreDamagedError as error:
         found.problems.append(error.message)
 
@@ -176,12 +172,12 @@ def _miscounted(row: SessionRow, numbers: list[int]) -> str:
     return f"session {row.session_id!r} does not have as many segments as its row counts, {row.segments}"
 
 
-def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> str | None:
+def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
     """Put the session right, in the transaction that is open, and say what was done.
 
     What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
     """
-    found = examine(connection, session_id, where=where)
+    found = examine(connection, session_id)
     if not found.problems or not found.can_mend:
         return "it is whole again with what it shares" if found.can_mend else None
     copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
@@ -192,9 +188,9 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
     for rowid in found.extra:
         copy_aside(connection, "lovia_segments", _EXTRA, "rowid = ?", rowid)
-    whole = _with_made(connection, found, where=where)
-    entries = sum(len(read_segment(connection, rowid, where=where).segment(where=where).entries) for rowid in whole)
-    left = _put_in_order(connection, found, whole, where=where)
+    whole = _with_made(connection, found)
+    entries = sum(len(read_segment(connection, rowid, where="").segment(where="").entries) for rowid in whole)
+    left = _put_in_order(connection, found, whole)
     if whole:
         at = found.row.updated_at if found.row else time.time()
         SessionRow(session_id, len(whole), entries, at).write(connection)
@@ -205,20 +201,20 @@ def mend(connection: Connection, session_id: str, *, aside: str, where: str) -> 
     return found.done(aside)
 
 
-def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int], *, where: str) -> Strand | None:
+def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int]) -> Strand | None:
     """Number what is left of the session anew; the strand that it has no longer, if any."""
-    strand = strand_of(connection, found.session_id, where=where)
+    strand = strand_of(connection, found.session_id, where="")
     if not whole:
         return strand
     if found.is_in_order:
         return None  # all stand where they stood
     if strand is None or strand.base is not None or readers(connection, strand.number) != []:
-        _copy(connection, strand, found.session_id, whole, where=where)
+        _copy(connection, strand, found.session_id, whole)
         return strand
     for rowid in found.extra:
         connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
     for n, rowid in enumerate(whole, 1):
-        _renumber(connection, rowid, n, where=where)
+        _renumber(connection, rowid, n)
     return None
 
 
@@ -231,7 +227,7 @@ def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
         new_strand(connection, strand.session_id, base=strand.base, upto=strand.upto, shared=strand.shared)
 
 
-def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[int]:
+def _with_made(connection: Connection, found: Diagnosis) -> list[int]:
     """Put the segments that checkpoints have in their places, in whatever strand that is. The row ids of all that are
     whole then, in order.
 
@@ -241,22 +237,22 @@ def _with_made(connection: Connection, found: Diagnosis, *, where: str) -> list[
     strand = found.strand or new_strand(connection, found.session_id)
     for one in found.made:
         replace(one, strand=one.strand or strand.number).put(connection)
-    return [rowid for rowid in seen_in(connection, strand, where=where) if rowid not in found.extra]
+    return [rowid for rowid in seen_in(connection, strand) if rowid not in found.extra]
 
 
-def _copy(connection: Connection, old: Strand | None, session_id: str, whole: list[int], *, where: str) -> None:
+def _copy(connection: Connection, old: Strand | None, session_id: str, whole: list[int]) -> None:
     """A strand of its own for a session that shares with others: what they have is not ours to number anew."""
     if old is not None:
         replace(old, state=DROPPED).put(connection)
     strand = new_strand(connection, session_id)
     for n, rowid in enumerate(whole, 1):
-        row = read_segment(connection, rowid, where=where)
+        row = read_segment(connection, rowid, where="")
         replace(row, n=n, session_id=session_id, strand=strand.number).put(connection)
 
 
-def _renumber(connection: Connection, rowid: int, n: int, *, where: str) -> None:
+def _renumber(connection: Connection, rowid: int, n: int) -> None:
     """Move a segment, which is whole, to place ``n``."""
-    row = read_segment(connection, rowid, where=where)
+    row = read_segment(connection, rowid, where="")
     if row.n != n:
         connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
         replace(row, n=n).put(connection)

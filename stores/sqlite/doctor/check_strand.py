@@ -33,17 +33,17 @@ _MISSING = (
 )
 
 
-def _told(connection: Connection, number: int, row: Row | None, *, where: str) -> Diagnosis:
+def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
     if row is not None:
         what = _what(row[1], number, "not what was written")
         if proven := _proven(connection, row):
             return Diagnosis(number, what, row, proven, "as it was written")
         stands = Strand(*row[:-1])
-        if _can_be(connection, stands, where=where):
+        if _can_be(connection, stands):
             return Diagnosis(number, what, row, stands, "as it stands, which agrees with all else")
-    how, strand = "from the segments that name it", _by_segments(connection, number, row and row[1], where=where)
+    how, strand = "from the segments that name it", _by_segments(connection, number, row and row[1])
     if strand is None:
-        how, strand = "from what the runs of its forks tell", _by_forks(connection, number, where=where)
+        how, strand = "from what the runs of its forks tell", _by_forks(connection, number)
     if strand is None and _is_named(connection, number):
         how, strand = _UNTOLD, Strand(number, str(row[1] if row else ""), state=DROPPED)
     if row is None:
@@ -109,7 +109,7 @@ def _is_named(connection: Connection, number: int) -> bool:
     return any(fetch(connection, f"{query} LIMIT 1", (number,)) for query in queries)
 
 
-def _can_be(connection: Connection, strand: Strand, *, where: str) -> bool:
+def _can_be(connection: Connection, strand: Strand) -> bool:
     """True when the strand, of which no checksum tells, agrees with its segments, and with its session's row."""
     numbers = (strand.upto, strand.shared, strand.shared_entries)
     if strand.state not in (OWN, PREPARED, DROPPED) or not all(isinstance(n, int) and n >= 0 for n in numbers):
@@ -117,18 +117,18 @@ def _can_be(connection: Connection, strand: Strand, *, where: str) -> bool:
     if not _is_of(connection, strand.number, strand.session_id) or _first(connection, strand.number) > strand.upto + 1:
         return False
     is_based = not strand.upto if strand.base is None else isinstance(strand.base, int) and strand.base < strand.number
-    if not is_based or not reaches(connection, strand, where=where):
+    if not is_based or not reaches(connection, strand):
         return False
     if strand.base is not None:
         runs = runs_of(connection, strand.session_id)
-        told = with_base(connection, replace(strand, base=None), strand.upto, runs, where=where)
+        told = with_base(connection, replace(strand, base=None), strand.upto, runs)
         if told.base not in (None, strand.base):
             return False
     try:
-        row = read_session(connection, strand.session_id, where=where)
+        row = read_session(connection, strand.session_id, where="")
     except StoreDamagedError:
         return True
-    return strand.state != OWN or (row is not None and fits(connection, strand, row, where=where))
+    return strand.state != OWN or (row is not None and fits(connection, strand, row))
 
 
 def _is_of(connection: Connection, number: int, session_id: Any) -> bool:
@@ -143,28 +143,28 @@ def _first(connection: Connection, number: int) -> int:
     return fetch(connection, query, (number,))[0][0] or 1
 
 
-def _by_segments(connection: Connection, number: int, said: Any, *, where: str) -> Strand | None:
+def _by_segments(connection: Connection, number: int, said: Any) -> Strand | None:
     """The strand as the segments that name it tell, best those of the session that it is ``said`` to be of; None when
     there are none."""
     query = "SELECT session_id, n, run_id FROM lovia_segments WHERE strand = ? ORDER BY session_id IS NOT ?, n LIMIT 1"
     for session_id, first, run_id in fetch(connection, query, (number, said)):
         strand = Strand(number, session_id, state=_state(connection, number, session_id))
-        return strand if first == 1 else with_base(connection, strand, first - 1, [run_id], where=where)
+        return strand if first == 1 else with_base(connection, strand, first - 1, [run_id])
     return None
 
 
-def _by_forks(connection: Connection, number: int, *, where: str) -> Strand | None:
+def _by_forks(connection: Connection, number: int) -> Strand | None:
     """The strand as those tell that go on from it, where no segment does; None when they do not."""
     rows = fetch(connection, f"{_ROWS} WHERE base = ? ORDER BY upto DESC", (number,))
     forks = [fork for row in rows if (fork := as_written(row))]
-    for session_id in _sources(connection, forks, where=where):
+    for session_id in _sources(connection, forks):
         strand = Strand(number, session_id, state=_state(connection, number, session_id))
-        told = with_base(connection, strand, forks[0].upto, runs_of(connection, forks[0].session_id), where=where)
-        return told if told.base is not None else began_behind(connection, strand, where=where)
+        told = with_base(connection, strand, forks[0].upto, runs_of(connection, forks[0].session_id))
+        return told if told.base is not None else began_behind(connection, strand)
     return None
 
 
-def _sources(connection: Connection, forks: list[Strand], *, where: str) -> Iterator[str]:
+def _sources(connection: Connection, forks: list[Strand]) -> Iterator[str]:
     """The session from which these began, the surest first: as their own rows tell, the runs that theirs were forked
     from, and those with which their histories ended."""
     yield from (fork.session_id for fork in forks if fork.upto > fork.shared)
@@ -177,7 +177,7 @@ def _sources(connection: Connection, forks: list[Strand], *, where: str) -> Iter
     for name, run_id in origins:
         yield from (found for (found,) in fetch(connection, query, (run_id, name)) if isinstance(found, str))
     for fork in forks:
-        for run_id in histories(connection, fork.session_id, where=where):
+        for run_id in histories(connection, fork.session_id):
             found = fetch(connection, query, (run_id, fork.session_id))
             yield from (name for (name,) in found if isinstance(name, str))
 

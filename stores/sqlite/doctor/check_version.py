@@ -28,11 +28,11 @@ class Diagnosis:
     version: int | None
 
 
-def examine(connection: Connection, parts: list[Part], *, where: str) -> Iterator[Diagnosis]:
+def examine(connection: Connection, parts: list[Part]) -> Iterator[Diagnosis]:
     """Every part whose version is missing, is none, or is not that of its tables."""
     for part in parts:
         try:
-            version, what = version_of(connection, part, where=where), ""
+            version, what = version_of(connection, part, where=""), ""
         except StoreVersionError:
             continue
         except StoreDamagedError as error:
@@ -43,9 +43,9 @@ def examine(connection: Connection, parts: list[Part], *, where: str) -> Iterato
             yield Diagnosis(part, what, told)
 
 
-def mend(connection: Connection, part: Part, *, where: str) -> str | None:
+def mend(connection: Connection, part: Part) -> str | None:
     """Write the version that the columns tell, in the transaction that is open, and say so."""
-    for found in examine(connection, [part], where=where):
+    for found in examine(connection, [part]):
         if found.version is not None:
             connection.execute(TABLE)
             query = "INSERT OR REPLACE INTO lovia_schema (part, version) VALUES (?, ?)"

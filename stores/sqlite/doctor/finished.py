@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from stores import codec
 from stores.closing import save_of_segment
 from stores.entries import JSON
-from stores.errors import StoreError, StoreVersionError
+from stores.errors import StoreDamagedError, StoreError
 from stores.records import Segment
 from stores.references import results_of
 from stores.sqlite.logs import new_log
@@ -38,61 +38,53 @@ class Finished:
     known: dict[str, JSON]
 
 
-def finished_run(connection: Connection, run_id: str, session_id: str | None, *, where: str) -> Finished | None:
+def finished_run(connection: Connection, run_id: str, session_id: str | None) -> Finished | None:
     """What the session and the run's line tell of the run, as far as its segment is not damaged.
 
-    Raises `StoreVersionError` where it may be in there, and a newer lovia has migrated it.
+    Raises `StoreError` where it may be in there, and that cannot be told: a newer lovia has migrated the sessions, or
+    the row that says where this one's segments are is damaged.
     """
-    if session_id is None:
+    if session_id is None or version_of(connection, SESSIONS, where="") != SESSIONS.version:
         return None
-    try:
-        if version_of(connection, SESSIONS, where=where) != SESSIONS.version:
-            return None
-        strand = strand_of(connection, session_id)
-        found = find_segment(connection, strand, run_id, where=where)
-        if found is None:
-            return None
-        row = segment_at(connection, strand, found[0], where=where)
-        if row.truncated:
-            return None
-        segment = _as_appended(connection, row, where=where)
-        return Finished(segment, _known(connection, strand, run_id, found[0], where=where))
-    except StoreVersionError:
-        raise
-    except StoreError:
-        return None
+    strand = strand_of(connection, session_id)
+    found = find_segment(connection, strand, run_id, where="")
+    with suppress(StoreDamagedError):
+        row = segment_at(connection, strand, found[0], where="") if found else None
+        if row and not row.truncated:
+            return Finished(_as_appended(connection, row), _known(connection, strand, run_id, row.n))
+    return None
 
 
-def _as_appended(connection: Connection, row: SegmentRow, *, where: str) -> Segment:
+def _as_appended(connection: Connection, row: SegmentRow) -> Segment:
     """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
-    segment = row.segment(where=where)
+    segment = row.segment(where="")
     entries = list(segment.entries)
     with suppress(StoreError):
-        if version_of(connection, RESULTS, where=where) == RESULTS.version:
+        if version_of(connection, RESULTS, where="") == RESULTS.version:
             for index, reference, result in results_of(row.run_id, segment.entries):
                 if result.trimmed:
-                    output = read_result(connection, reference, where=where) or ""
+                    output = read_result(connection, reference, where="") or ""
                     entries[index] = replace(result, output=output, trimmed=None)
             if entries_checksum(entries) == row.checksum:
                 return replace(segment, entries=entries)
     return segment
 
 
-def _known(connection: Connection, strand: Strand | None, run_id: str, n: int, *, where: str) -> dict[str, JSON]:
+def _known(connection: Connection, strand: Strand | None, run_id: str, n: int) -> dict[str, JSON]:
     """Its parent, and the run whose segment stands before its: with it ended the history that this one started from.
 
     Not exactly, where another run of the session ended meanwhile; a resume would have gone on behind that too (Z1).
     """
     known: dict[str, JSON] = {}
     with suppress(StoreError):
-        line = read_line(connection, run_id, where=where)
+        line = read_line(connection, run_id, where="")
         known |= {name: line.get(name) for name in ("parent", "history_limit")}
     with suppress(StoreError):
-        known["history_upto"] = segment_at(connection, strand, n - 1, where=where).run_id if n > 1 else None
+        known["history_upto"] = segment_at(connection, strand, n - 1, where="").run_id if n > 1 else None
     return known
 
 
-def write_again(connection: Connection, finished: Finished, session_id: str, *, where: str) -> None:
+def write_again(connection: Connection, finished: Finished, session_id: str) -> None:
     """A run as the one save that its segment comes to, in a new log. Its session knows already: it is settled."""
     run_id = finished.segment.run_id
     save = save_of_segment(finished.segment, session_id, finished.known)
@@ -100,4 +92,4 @@ def write_again(connection: Connection, finished: Finished, session_id: str, *, 
     row.advance(save)
     insert(connection, row, codec.encode_save(save), None)
     row.insert(connection)
-    update_line(connection, row.run_id, save.head, where=where)
+    update_line(connection, row.run_id, save.head, where="")

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
-def seen_in(connection: Connection, strand: Strand | None, *, where: str) -> list[int]:
+def seen_in(connection: Connection, strand: Strand | None) -> list[int]:
     """The row ids of the segments that the session with that strand has, in their order, as far as it can be told. A
     damaged one, of which nobody knows its number, hides none of what the strand goes on from."""
     rows: dict[object, list[int]] = {}
     with suppress(StoreDamagedError):
-        for piece, last in pieces(connection, strand, where=where):
+        for piece, last in pieces(connection, strand, where=""):
             query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND (n <= ? OR typeof(n) != 'integer')"
             for n, rowid in fetch(connection, query, (piece.number, last)):
-                if not any(_is_whole(connection, one, where=where) for one in rows.setdefault(n, [])):
+                if not any(_is_whole(connection, one) for one in rows.setdefault(n, [])):
                     rows[n].append(rowid)
     numbers = sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))
     return [rowid for n in numbers for rowid in rows[n]]
 
 
-def _is_whole(connection: Connection, rowid: int, *, where: str) -> bool:
+def _is_whole(connection: Connection, rowid: int) -> bool:
     with suppress(StoreDamagedError):
-        return bool(read_segment(connection, rowid, where=where))
+        return bool(read_segment(connection, rowid, where=""))
     return False
 
 
-def reaches(connection: Connection, strand: Strand, *, where: str) -> bool:
+def reaches(connection: Connection, strand: Strand) -> bool:
     """True when all that the strand begins with is there."""
     seen: set[int] = set()
     try:
-        for piece, last in pieces(connection, strand, where=where):
+        for piece, last in pieces(connection, strand, where=""):
             found = fetch(connection, "SELECT n FROM lovia_segments WHERE strand = ? AND n <= ?", (piece.number, last))
             seen |= {n for (n,) in found}
     except StoreDamagedError:
@@ -52,17 +52,17 @@ def reaches(connection: Connection, strand: Strand, *, where: str) -> bool:
     return sum(1 for n in seen if isinstance(n, int) and 1 <= n <= strand.upto) == strand.upto
 
 
-def fits(connection: Connection, strand: Strand, row: SessionRow, *, where: str) -> bool:
+def fits(connection: Connection, strand: Strand, row: SessionRow) -> bool:
     """True when with that strand the session has just what its row counts, and all of it is whole."""
     try:
-        seen = [read_segment(connection, rowid, where=where) for rowid in seen_in(connection, strand, where=where)]
-        entries = sum(len(one.segment(where=where).entries) for one in seen)
+        seen = [read_segment(connection, rowid, where="") for rowid in seen_in(connection, strand)]
+        entries = sum(len(one.segment(where="").entries) for one in seen)
     except StoreError:
         return False
     return [one.n for one in seen] == list(range(1, row.segments + 1)) and entries == row.entries
 
 
-def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow, *, where: str) -> Strand | None:
+def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow) -> Strand | None:
     """A strand with which the session has what its row counts, where that is sure, in the place of one that is
     missing, or that leads to something else; or the one with what it began with, in the place of one that is missing.
     Of that no segment tells."""
@@ -73,45 +73,45 @@ def led_elsewhere(connection: Connection, strand: Strand | None, row: SessionRow
     upto = row.segments if own is None else own - 1
     found = Strand(number, row.session_id)
     if upto:
-        found = with_base(connection, found, upto, runs_of(connection, row.session_id), where=where)
-    if found != strand and fits(connection, found, row, where=where):
+        found = with_base(connection, found, upto, runs_of(connection, row.session_id))
+    if found != strand and fits(connection, found, row):
         return found
-    began = None if strand else began_behind(connection, Strand(number, row.session_id), where=where)
+    began = None if strand else began_behind(connection, Strand(number, row.session_id))
     return began if began and began.base is not None else None
 
 
-def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[str], *, where: str) -> Strand:
+def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[str]) -> Strand:
     """The strand with the one that it goes on from, where that is sure: an older one of the session itself, or the one
     with the segment that a run of it, which a fork began, says it started from."""
-    bases = [(base.number, min(base.shared, upto)) for base in _own_before(connection, alone, where=where)]
+    bases = [(base.number, min(base.shared, upto)) for base in _own_before(connection, alone)]
     query = "SELECT strand FROM lovia_segments WHERE strand < ? AND n = ? AND run_id = ? ORDER BY strand DESC"
     for run_id in run_ids:
-        if began := _history_upto(connection, run_id, where=where):
+        if began := _history_upto(connection, run_id):
             bases += [(number, upto) for (number,) in fetch(connection, query, (alone.number, upto, began))]
     strands = [replace(alone, base=base, upto=upto, shared=shared) for base, shared in bases]
-    reached = [strand for strand in strands if reaches(connection, strand, where=where)]
-    row = _row(connection, alone.session_id, where=where)
-    fitting = [strand for strand in reached if row and fits(connection, strand, row, where=where)]
+    reached = [strand for strand in strands if reaches(connection, strand)]
+    row = _row(connection, alone.session_id)
+    fitting = [strand for strand in reached if row and fits(connection, strand, row)]
     return next(iter([*fitting, *reached]), alone)
 
 
-def began_behind(connection: Connection, alone: Strand, *, where: str) -> Strand:
+def began_behind(connection: Connection, alone: Strand) -> Strand:
     """The strand with the one with which its session began, where a run of that says so: it is a fork itself."""
     query = "SELECT strand, n FROM lovia_segments WHERE strand < ? AND run_id = ? AND session_id != ?"
-    for run_id in histories(connection, alone.session_id, where=where):
+    for run_id in histories(connection, alone.session_id):
         for base, n in fetch(connection, query, (alone.number, run_id, alone.session_id)):
             strand = replace(alone, base=base, upto=n, shared=n)
-            if reaches(connection, strand, where=where):
+            if reaches(connection, strand):
                 return strand
     return alone
 
 
-def _own_before(connection: Connection, strand: Strand, *, where: str) -> Iterator[Strand]:
+def _own_before(connection: Connection, strand: Strand) -> Iterator[Strand]:
     """The older strands that the strand's session had, the newest first."""
     query = "SELECT strand FROM lovia_strands WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
     for (number,) in fetch(connection, query, (strand.number, strand.session_id, DROPPED)):
         with suppress(StoreDamagedError):
-            if found := strand_at(connection, number, where=where):
+            if found := strand_at(connection, number, where=""):
                 yield found
 
 
@@ -122,18 +122,18 @@ def forks_at(connection: Connection, strand: Strand) -> list[Strand]:
     return [fork for fork in forks if fork.session_id != strand.session_id]
 
 
-def histories(connection: Connection, session_id: str, *, where: str) -> Iterator[str]:
+def histories(connection: Connection, session_id: str) -> Iterator[str]:
     """The runs with whose segments the histories of the session's runs ended: one of them is what a fork began with."""
     for run_id in runs_of(connection, session_id):
-        if began := _history_upto(connection, run_id, where=where):
+        if began := _history_upto(connection, run_id):
             yield began
 
 
-def _history_upto(connection: Connection, run_id: str, *, where: str) -> str | None:
+def _history_upto(connection: Connection, run_id: str) -> str | None:
     """The run with whose segment the history of that one ended, as its checkpoint has it."""
     try:
-        row = read_row(connection, run_id, where=where) if has_runs(connection) else None
-        return read_snapshot(connection, row, where=where).head.history_upto if row else None
+        row = read_row(connection, run_id, where="") if has_runs(connection) else None
+        return read_snapshot(connection, row, where="").head.history_upto if row else None
     except StoreError:
         return None
 
@@ -152,7 +152,7 @@ def has_runs(connection: Connection) -> bool:
     return False
 
 
-def _row(connection: Connection, session_id: str, *, where: str) -> SessionRow | None:
+def _row(connection: Connection, session_id: str) -> SessionRow | None:
     with suppress(StoreDamagedError):
-        return read_session(connection, session_id, where=where)
+        return read_session(connection, session_id, where="")
     return None

@@ -76,31 +76,31 @@ class Links:
     tell: Callable[..., Diagnosis]
     rivals: str = "0"
 
-    def examine(self, connection: Connection, *, where: str) -> list[Diagnosis]:
+    def examine(self, connection: Connection) -> list[Diagnosis]:
         """Every row that is damaged or missing, in the order of their numbers: what another goes on from is older.
 
         A row whose number is what changed is missing under that, and told of once.
         """
         rows = fetch(connection, f"SELECT {self.columns} FROM {self.table}")
-        found = [self.tell(connection, row[0], row, where=where) for row in rows if not self.as_written(row)]
+        found = [self.tell(connection, row[0], row) for row in rows if not self.as_written(row)]
         moved = {one.place for one in found}
         missing = [number for number in self.missing(connection) if number not in moved]
-        found += [self.tell(connection, number, None, where=where) for number in missing]
+        found += [self.tell(connection, number, None) for number in missing]
         return sorted(found, key=lambda one: one.place)
 
-    def mend(self, connection: Connection, number: Any, *, aside: str, where: str) -> str:
+    def mend(self, connection: Connection, number: Any, *, aside: str) -> str:
         """Put the row right, in the transaction that is open, and say what was done. No other is looked at in vain."""
         key = self.columns.partition(",")[0]
         row = next(iter(fetch(connection, f"SELECT {self.columns} FROM {self.table} WHERE {key} = ?", (number,))), None)
         if self.as_written(row) if row else not self.is_named(connection, number):
             return "it is whole again"
-        found = self.tell(connection, number, row, where=where)
+        found = self.tell(connection, number, row)
         copy_aside(connection, self.table, _WHY, f"{key} = ?", number)
         rivals = self._rivals(connection, found.restored) if found.restored else []
         if found.restored is None or found.place != number or rivals:
             connection.execute(f"DELETE FROM {self.table} WHERE {key} = ?", (number,))
         for rival in rivals:  # it is damaged as well, or it could not stand there
-            self.mend(connection, rival, aside=aside, where=where)
+            self.mend(connection, rival, aside=aside)
         if found.restored:
             found.restored.put(connection)
         return found.done(aside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from stores.errors import StoreVersionError
 from stores.sqlite.database import Database
@@ -16,26 +16,26 @@ from stores.sqlite.segments import SESSIONS
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-Name = TypeVar("Name")
 
-
-def bring_up_all(connection: Connection, where: str) -> None:
+def bring_up_all(connection: Connection) -> None:
     """Migrate the other parts too, in the transaction that is open: runs and sessions tell what the other has lost."""
     for part in (RUNS, SESSIONS):
         with suppress(StoreVersionError):
-            if version_of(connection, part, where=where):
-                bring_up(connection, part, where=where)
+            if version_of(connection, part, where=""):
+                bring_up(connection, part, where="")
 
 
 def in_one(
     database: Database,
     part: Part,
-    change: Callable[[Connection, Name], str | None],
-    name: Name,
+    aside: str,
+    change: Callable[..., str | None],
+    name: object,
     *,
     are_linked: bool = True,
 ) -> str | None:
-    """The change to that part, and what it puts into the quarantine, in one transaction; what it says it has done.
+    """The change of what has that name in that part, and what it puts into the quarantine, in one transaction; what it
+    says it has done. What is lost remains ``aside``.
 
     Rows that are not ``are_linked`` may name others that are not there yet, and nothing goes with one that goes.
     """
@@ -43,6 +43,6 @@ def in_one(
         if connection:
             connection.execute(f"PRAGMA foreign_keys = {'ON' if are_linked else 'OFF'}")
     with database.writing(QUARANTINE) as connection:
-        bring_up(connection, part, where=database.where)
-        bring_up_all(connection, database.where)
-        return change(connection, name)
+        bring_up(connection, part, where="")
+        bring_up_all(connection)
+        return change(connection, name, aside=aside)

@@ -38,7 +38,7 @@ class Misplaced:
         return "it can be put back" if self.place else "nothing lacks it, and it can be moved aside"
 
 
-def misplaced(connection: Connection, *, where: str) -> Iterator[Misplaced]:
+def misplaced(connection: Connection) -> Iterator[Misplaced]:
     """Those of which it is sure: the segment is whole, and so is the row of the strand, where there is one."""
     query = (
         "SELECT g.rowid, t.strand FROM lovia_segments g LEFT JOIN lovia_strands t ON t.strand = g.strand"
@@ -46,9 +46,9 @@ def misplaced(connection: Connection, *, where: str) -> Iterator[Misplaced]:
     )
     for rowid, number in fetch(connection, query):
         with suppress(StoreDamagedError):
-            segment = read_segment(connection, rowid, where=where)
-            strand = None if number is None else strand_at(connection, number, where=where)
-            place = _place(connection, segment, where=where)
+            segment = read_segment(connection, rowid, where="")
+            strand = None if number is None else strand_at(connection, number, where="")
+            place = _place(connection, segment)
             if strand or place:
                 yield Misplaced(rowid, segment, place)
 
@@ -74,9 +74,9 @@ def unclear(connection: Connection, found: list[Misplaced]) -> Unclear:
     return Unclear(frozenset(strands), frozenset(sessions))
 
 
-def put_back(connection: Connection, rowid: int, *, aside: str, where: str) -> str | None:
+def put_back(connection: Connection, rowid: int, *, aside: str) -> str | None:
     """Put the segment where it belongs, or aside, in the transaction that is open, and say what was done."""
-    found = next((one for one in misplaced(connection, where=where) if one.rowid == rowid), None)
+    found = next((one for one in misplaced(connection) if one.rowid == rowid), None)
     if found is None:
         return None
     if found.place is None:
@@ -86,17 +86,17 @@ def put_back(connection: Connection, rowid: int, *, aside: str, where: str) -> s
     return "it was put back"
 
 
-def _place(connection: Connection, segment: SegmentRow, *, where: str) -> int | None:
+def _place(connection: Connection, segment: SegmentRow) -> int | None:
     query = "SELECT strand FROM lovia_strands WHERE session_id = ? ORDER BY strand DESC"
     for (number,) in fetch(connection, query, (segment.session_id,)):
         with suppress(StoreDamagedError):
-            strand = strand_at(connection, number, where=where)
-            if strand and _lacks(connection, strand, segment, where=where):
+            strand = strand_at(connection, number, where="")
+            if strand and _lacks(connection, strand, segment):
                 return strand.number
     return None
 
 
-def _lacks(connection: Connection, strand: Strand, segment: SegmentRow, *, where: str) -> bool:
+def _lacks(connection: Connection, strand: Strand, segment: SegmentRow) -> bool:
     """True when a segment of that number should be in that very strand, and is not, and none of that run is."""
     query, n = "SELECT 1 FROM lovia_segments WHERE strand = ? AND n = ?", segment.n
     of_run = "SELECT 1 FROM lovia_segments WHERE strand = ? AND run_id = ?"
@@ -105,7 +105,7 @@ def _lacks(connection: Connection, strand: Strand, segment: SegmentRow, *, where
     if fetch(connection, of_run, (strand.number, segment.run_id)):
         return False
     if strand.state == OWN:
-        row = read_session(connection, strand.session_id, where=where)
+        row = read_session(connection, strand.session_id, where="")
         return row is not None and n <= row.segments
     found = readers(connection, strand.number) or []
     return any(n <= one.upto and not fetch(connection, query, (one.number, n)) for one in found)

@@ -21,11 +21,11 @@ _FIRST = "SELECT s.data FROM lovia_logs l JOIN lovia_saves s ON s.log = l.log AN
 _LETTERS = [chr(n) for n in range(32, 127)]
 
 
-def owner_of(connection: Connection, number: int, *, where: str) -> str | None:
+def owner_of(connection: Connection, number: int) -> str | None:
     """The run that has the log, as the row of a run says that is whole."""
     for (run_id,) in fetch(connection, "SELECT run_id FROM lovia_runs WHERE log = ?", (number,)):
         with suppress(StoreDamagedError):
-            if row := read_row(connection, run_id, where=where):
+            if row := read_row(connection, run_id, where=""):
                 return row.run_id
     return None
 

@@ -39,8 +39,8 @@ class Problem:
     """What is the matter, and how it is mended: None where nothing can, or need, be done.
 
     ``mend`` looks again, does what is needed then, in one transaction, and says what it has done; ``outlook`` is what
-    it can do. ``run_id`` is the run whose lock it needs. ``is_lost``: nothing of the record can be kept.
-    ``is_leftover``: harmless, and nobody reads it.
+    it can do. ``run_id`` is the run whose lock it needs. ``is_leftover``: harmless, and nobody reads it.
+    ``is_lost``: nothing of the record can be kept. ``hinges``: what is mended before it may tell what else can be kept.
     """
 
     what: str
@@ -49,12 +49,14 @@ class Problem:
     outlook: str = ""
     is_lost: bool = False
     is_leftover: bool = False
+    hinges: bool = False
 
     def finding(self, file: str, done: str | None = None) -> Finding:
         """What the doctor reports, before it has ``done`` something or after: then what was done is what it tells."""
-        more = self.outlook if done is None else done
+        more, is_lost = (self.outlook, self.is_lost) if done is None else (done, isinstance(done, Lost))
+        if done is None and self.hinges:
+            more, is_lost = f"{more}, unless what is mended before it tells more", False
         what = f"{self.what}; {more}" if more else self.what
-        is_lost = self.is_lost if done is None else isinstance(done, Lost)
         return Finding(file, what, self.mend is not None, self.is_leftover, is_lost)
 
 

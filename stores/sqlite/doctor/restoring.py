@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 CompletedRuns = Callable[[str], list[RunSnapshot]]
 
 
-def completed_runs(connection: Connection, *, where: str) -> CompletedRuns:
+def completed_runs(connection: Connection) -> CompletedRuns:
     """The completed runs of a session whose checkpoints are whole, oldest first. What was read last is kept, since all
     forks of a session ask for the same."""
-    return lru_cache(maxsize=4)(partial(_completed, connection, where=where))
+    return lru_cache(maxsize=4)(partial(_completed, connection))
 
 
 def restorable(
@@ -49,7 +49,6 @@ def restorable(
     *,
     completed: CompletedRuns,
     is_counted: bool,
-    where: str,
 ) -> tuple[list[SegmentRow], list[int]]:
     """The segments among the ``session.segments`` that are lost, as far as checkpoints have them, in their order; and
     the numbers of those of which it is a guess which run's they were.
@@ -62,7 +61,7 @@ def restorable(
     """
     chain = chain or [Strand(0, session.session_id)]
     search = _Search(session)
-    search.add_whole(whole, where=where)
+    search.add_whole(whole)
     search.add_runs(connection, chain, damaged, completed)
     is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
     last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
@@ -74,7 +73,7 @@ def restorable(
         return [], []
     for n, run_id in proven:
         search.learn(n, run_id)
-    search.follow(connection, chain, where=where)
+    search.follow(connection, chain)
     if is_counted:
         search.fill()
     else:
@@ -88,9 +87,9 @@ def home(chain: list[Strand], n: int) -> Strand:
     return next(strand for strand in chain if n > strand.upto or strand is chain[-1])
 
 
-def has_outputs(row: SegmentRow, *, where: str) -> bool:
+def has_outputs(row: SegmentRow) -> bool:
     """True when a trim may have cut something of it."""
-    return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where=where).entries)
+    return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where="").entries)
 
 
 @dataclass(slots=True)
@@ -111,10 +110,10 @@ class _Search:
     behind: dict[tuple[str, str | None], list[str]] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
 
-    def add_whole(self, whole: list[SegmentRow], *, where: str) -> None:
+    def add_whole(self, whole: list[SegmentRow]) -> None:
         """Take in the segments that are there."""
         for row in whole:
-            segment = row.segment(where=where)
+            segment = row.segment(where="")
             self.known[row.n] = row.run_id
             self.present += len(segment.entries)
             timing = segment.meta.get("timing")
@@ -144,13 +143,13 @@ class _Search:
         rows = [row for rowid in damaged for row in fetch(connection, query, (rowid,))]
         return [(n, run_id) for n, run_id, total in rows if isinstance(n, int) and (run_id, total) in sums]
 
-    def follow(self, connection: Connection, chain: list[Strand], *, where: str) -> None:
+    def follow(self, connection: Connection, chain: list[Strand]) -> None:
         """Know those that a fork began behind, and from there, and from what is present, one by one, the run before
         and the run behind, where just one can be meant."""
         sure = dict(self.known)
         for fork in (fork for strand in chain for fork in forks_at(connection, strand)):
             if fork.upto in self.homes and fork.upto not in self.known:
-                any(self.learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id, where=where))
+                any(self.learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id))
         while any(self.learn(n, self._beside(n)) for n in self.homes if n not in self.known):
             pass
         if 0 < self.session.entries < self._held():
@@ -228,14 +227,14 @@ class _Search:
         return self.present + sum(len(self.runs[run_id].entries) for run_id in (*made, *more))
 
 
-def _completed(connection: Connection, session_id: str, *, where: str) -> list[RunSnapshot]:
+def _completed(connection: Connection, session_id: str) -> list[RunSnapshot]:
     query = "SELECT run_id FROM lovia_runs WHERE session_id = ? AND status = ? ORDER BY updated_at, run_id"
     values = (session_id, Status.COMPLETED.value)
     runs = []
     for (run_id,) in fetch(connection, query, values) if has_runs(connection) else []:
         with suppress(StoreError):
-            if row := read_row(connection, run_id, where=where):
-                runs.append(read_snapshot(connection, row, where=where))
+            if row := read_row(connection, run_id, where=""):
+                runs.append(read_snapshot(connection, row, where=""))
     return runs
 
 

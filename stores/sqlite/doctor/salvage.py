@@ -86,14 +86,14 @@ def _copy_all(damaged: Path, fresh: Path) -> str:
             connection.execute("BEGIN IMMEDIATE")
             source.text_factory = bytes  # to the last byte, be it text or not
             torn = [part for part, tables in parts.items() if not _copy_each(source, connection, tables)]
-            missing = _missing_sessions(connection, str(fresh)) if SESSIONS in torn and RUNS in parts else []
+            missing = _missing_sessions(connection) if SESSIONS in torn and RUNS in parts else []
             connection.execute("COMMIT")
     lost = f"; not all of the {' and the '.join(part.name for part in torn)} could be read" if torn else ""
     gone = (f"; nothing of session {name!r} could be read but its runs" for name in missing)
     return lost + "".join(gone)
 
 
-def _missing_sessions(connection: sqlite3.Connection, where: str) -> list[str]:
+def _missing_sessions(connection: sqlite3.Connection) -> list[str]:
     """The sessions that only runs name, of which no row is there. Their next run appends the completed ones (R7)."""
     query = (
         "SELECT session_id, run_id FROM lovia_runs WHERE session_id IS NOT NULL"
@@ -103,7 +103,7 @@ def _missing_sessions(connection: sqlite3.Connection, where: str) -> list[str]:
     found = fetch(connection, query)
     for _, run_id in found:
         with suppress(StoreDamagedError):
-            if row := read_row(connection, run_id, where=where):
+            if row := read_row(connection, run_id, where=""):
                 row.settled = 0
                 row.update(connection, "settled")
     return list(dict.fromkeys(str(session_id) for session_id, _ in found))

@@ -45,6 +45,11 @@ class Diagnosis:
         return self.can_mend and bool(self.problems) and not self.whole and not self.made and self.led is None
 
     @property
+    def loses(self) -> bool:
+        """True when not all of it can be kept."""
+        return self.is_lost or (self.can_mend and self.lost > 0)
+
+    @property
     def is_in_order(self) -> bool:
         """True when with those that are made again all stand where they stood."""
         return not self.lost and not self.extra

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WHY = "nobody reads it"
 
 
-def unread(connection: Connection, *, where: str) -> Iterator[Strand]:
+def unread(connection: Connection) -> Iterator[Strand]:
     """Those of which it can be told, the newest first."""
     query = (
         "SELECT strand FROM lovia_strands WHERE state = ?"
@@ -26,19 +26,19 @@ def unread(connection: Connection, *, where: str) -> Iterator[Strand]:
     )
     for (number,) in fetch(connection, query, (DROPPED,)):
         with suppress(StoreDamagedError):
-            strand = strand_at(connection, number, where=where)
+            strand = strand_at(connection, number, where="")
             if strand and readers(connection, number) == []:
                 yield strand
 
 
-def mend(connection: Connection, number: int, *, aside: str, where: str) -> str | None:
+def mend(connection: Connection, number: int, *, aside: str) -> str | None:
     """Move the strand and its segments aside, in the transaction that is open, and say so; then what it went on from,
     if nobody else reads that.
 
     They are not deleted: a strand that was made again may have been of a session that nobody removed.
     """
     base: int | None = number
-    while strand := next((one for one in unread(connection, where=where) if one.number == base), None):
+    while strand := next((one for one in unread(connection) if one.number == base), None):
         for table in ("lovia_segments", "lovia_strands"):
             set_aside(connection, table, _WHY, "strand = ?", strand.number)
         base = strand.base
