@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.links import Diagnosis, Links, Row
+from stores.sqlite.doctor.links import Diagnosis, Links, Row, with_one_changed
 from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, owner_of, parent_of
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, forks
@@ -64,25 +64,21 @@ def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
 def _by_sum(connection: Connection, row: Row, names: list[str], proven: Log | None) -> Log | None:
     """The row as its checksum proves that it was: as its first save has ``proven``, or if one value of it has
     changed."""
-    could_be = (Log(*values) for values in _changed(connection, row, names))
+    could_be = (Log(*values) for values in with_one_changed(row[:-1], _candidates(connection, row, names)))
     first = (replace(proven, dropped=dropped) for dropped in (0, 1)) if proven else ()
     return next((log for log in chain(first, could_be) if log.sum == row[-1]), None)
 
 
-def _changed(connection: Connection, row: Row, names: list[str]) -> Iterator[tuple[Any, ...]]:
-    """What the row may have been if one value of it has changed."""
-    values, number = row[:-1], row[0]
-    missing = _missing(connection)
+def _candidates(connection: Connection, row: Row, names: list[str]) -> Iterator[list[Any] | range]:
+    """Of each column, what could have stood in it. Only looked for when the first save is no help."""
+    number, missing = row[0], _missing(connection)
     logs = [n for (n,) in fetch(connection, "SELECT log FROM lovia_logs")]
     older = [n for n in (*logs, *missing) if isinstance(n, int) and n < number]
     query = "SELECT max(number) FROM lovia_saves WHERE typeof(number) = 'integer'"
     last = min(fetch(connection, query)[0][0] or 0, _MOST)
     has_saves = bool(fetch(connection, _FIRST, (number,)))
     runs = [*names, *known_runs(connection), *near(row[1])]
-    candidates: list[list[Any] | range] = [[] if has_saves else missing, runs, [None, *older], range(last + 1), [0, 1]]
-    for place, could_be in enumerate(candidates):
-        for value in could_be:
-            yield (*values[:place], value, *values[place + 1 :])
+    yield from ([] if has_saves else missing, runs, [None, *older], range(last + 1), [0, 1])
 
 
 def _by_first_save(connection: Connection, number: int, row: Row | None, names: list[str], dropped: int) -> Log | None:

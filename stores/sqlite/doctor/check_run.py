@@ -79,35 +79,28 @@ class Diagnosis:
     @property
     def outlook(self) -> str:
         """What mending can do."""
-        if self.is_finished:
-            return CAN_ANSWER
-        if self.is_lost_fork and self.can_mend:
-            return f"no save of its own is left of fork {self.run_id!r}; it would go aside as a whole"
-        if self.is_lost or not self.restored:
-            return f"no save of run {self.run_id!r} can be kept, and its id would start over"
-        if not self.can_mend:
-            return ""
-        return f"saves 1 to {self.restored.save} can be kept" if self.is_cut else "it can be made from the saves"
+        return self._told()[0] if self.can_mend else ""
 
     def done(self, aside: str) -> str:
         """What mending has done; what could not be kept is in ``aside``."""
+        return self._told(aside)[1]
+
+    def _told(self, aside: str = "") -> tuple[str, str]:
+        """What mending comes to, as what can be done and as what was done."""
+        run, moved = f"run {self.run_id!r}", f"moved aside into {aside}"
         if self.is_finished:
-            return answers(self.run_id, f"moved aside into {aside}")
+            return CAN_ANSWER, answers(self.run_id, moved)
         if self.is_lost_fork:
-            return Lost(
-                f"fork {self.run_id!r} cannot be kept without it: it was moved aside into {aside}, and its id is free"
-            )
+            can = f"no save of its own is left of fork {self.run_id!r}; it would go aside as a whole"
+            return can, Lost(f"fork {self.run_id!r} cannot be kept without it: it was {moved}, and its id is free")
         if self.is_lost or not self.restored:
-            return Lost(
-                f"no save of run {self.run_id!r} can be kept: it was moved aside into {aside}, "
-                "and its id would start over"
-            )
+            nothing, over = f"no save of {run} can be kept", "and its id would start over"
+            return f"{nothing}, {over}", Lost(f"{nothing}: it was {moved}, {over}")
         if self.is_cut:
-            kept = f"saves 1 to {self.restored.save} of run {self.run_id!r} were kept"
-            return f"{kept}; what was there was moved aside into {aside}"
-        session = self.restored.session_id if self.row is None else None
-        whose = f", of session {session!r}" if session else ""
-        return f"made again from the saves of run {self.run_id!r}{whose}"
+            saves = f"saves 1 to {self.restored.save}"
+            return f"{saves} can be kept", f"{saves} of {run} were kept; what was there was {moved}"
+        whose = f", of session {self.restored.session_id!r}" if self.row is None and self.restored.session_id else ""
+        return "it can be made from the saves", f"made again from the saves of {run}{whose}"
 
 
 def run_ids(connection: Connection) -> list[str]:

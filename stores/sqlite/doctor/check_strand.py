@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import began_behind, fits, has_runs, histories, reaches, runs_of, with_base
-from stores.sqlite.doctor.links import Diagnosis, Links, Row
+from stores.sqlite.doctor.links import Diagnosis, Links, Row, with_one_changed
 from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
@@ -67,13 +67,8 @@ def _missing(connection: Connection) -> list[int]:
 
 def _proven(connection: Connection, row: Row) -> Strand | None:
     """The row as its checksum proves that it was, if one value of it has changed."""
-    values, total = row[:-1], row[-1]
-    for place, candidates in enumerate(_candidates(connection, row[0])):
-        for value in candidates:
-            strand = Strand(*(*values[:place], value, *values[place + 1 :]))
-            if strand.sum == total:
-                return strand
-    return None
+    could_be = (Strand(*values) for values in with_one_changed(row[:-1], _candidates(connection, row[0])))
+    return next((strand for strand in could_be if strand.sum == row[-1]), None)
 
 
 def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | range]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _WHY = "it was damaged"
+
+
+def with_one_changed(values: Row, could_be: Iterable[Iterable[Any]]) -> Iterator[Row]:
+    """The values of a row, each time with one of them as it could have been."""
+    for place, candidates in enumerate(could_be):
+        yield from ((*values[:place], value, *values[place + 1 :]) for value in candidates)
 
 
 @dataclass(slots=True, frozen=True)
