@@ -115,3 +115,20 @@ async def test_d3_what_a_later_round_of_a_repair_has_mended_is_not_said_to_be_le
     findings = repair(path)
     assert [(finding.repairable, "left alone" in finding.what) for finding in findings] == [(True, False)] * 2
     assert check(path) == []
+
+
+async def test_d3_a_run_whose_segment_nothing_counts_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2", "a3")
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments WHERE run_id = 'a3'")
+        connection.execute("DELETE FROM lovia_sessions")
+    doubt = "whether run 'a3' stood in it as well, or was undone, cannot be told"
+    (found,) = check(path)
+    assert found.what.partition("; ")[2] == f"its row can be made from its segments; {doubt}"
+    (done,) = repair(path)
+    assert done.what.partition("; ")[2] == f"the row of session 'talk' was made again from its segments; {doubt}"
+    session = SQLiteSession(path)
+    assert (check(path), await session.load("talk")) == ([], before[:4])
+    await session.append("talk", before[4:], run_id="a3")  # as its replay does (R6)
+    assert await session.load("talk") == before

@@ -69,9 +69,8 @@ def repair(path: str | Path) -> list[Finding]:
     else:
         problems = list(_problems(database))
     left = _left(database, problems, {what: finding for what, finding in found if not finding.repairable})
-    told = (
-        left.get(what, finding) for what, finding in found if finding.repairable or what in left
-    )  # or a later round
+    # What was refused and is not left was mended in a later round.
+    told = [left.get(what, finding) for what, finding in found if finding.repairable or what in left]
     return list(dict.fromkeys([*told, *left.values()]))
 
 

@@ -97,9 +97,8 @@ def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[Segment
     count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
     row = found.row or SessionRow(found.session_id, count)
     is_counted, damaged = found.row is not None, found.damaged
-    found.made, found.guessed = restorable(
-        connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted
-    )
+    restored = restorable(connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted)
+    found.made, found.guessed, found.unplaced = restored.made, restored.guessed, restored.unplaced
     found.bared = [segment.n for segment in whole if segment.n in hidden]
     found.filled = [one for one in found.made if has_outputs(one)]
     found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made)

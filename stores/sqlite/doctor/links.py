@@ -112,5 +112,6 @@ class Links:
         return found.done(aside)
 
     def _rivals(self, connection: Connection, restored: Log | Strand) -> list[int]:
-        query = f"SELECT {self.columns} FROM {self.table} WHERE {self.rivals}"
-        return [number for number, *_ in connection.execute(query, asdict(restored)) if number != restored.number]
+        number = self.columns.partition(",")[0]
+        query = f"SELECT {number} FROM {self.table} WHERE {self.rivals} AND {number} != :number"
+        return [rival for (rival,) in connection.execute(query, asdict(restored)).fetchall()]

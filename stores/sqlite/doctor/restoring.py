@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 CompletedRuns = Callable[[str], list[RunSnapshot]]
 
 
+@dataclass(slots=True, frozen=True)
+class Restored:
+    """The lost segments that checkpoints have, in their order; the numbers of those of which it is a guess which run's
+    they were; and the runs that may have had one, where nothing counts them."""
+
+    made: list[SegmentRow]
+    guessed: list[int]
+    unplaced: list[str]
+
+
 def completed_runs(connection: Connection) -> CompletedRuns:
     """The completed runs of a session whose checkpoints are whole, oldest first. What was read last is kept, since all
     forks of a session ask for the same."""
@@ -49,9 +59,8 @@ def restorable(
     *,
     completed: CompletedRuns,
     is_counted: bool,
-) -> tuple[list[SegmentRow], list[int]]:
-    """The segments among the ``session.segments`` that are lost, as far as checkpoints have them, in their order; and
-    the numbers of those of which it is a guess which run's they were.
+) -> Restored:
+    """The segments among the ``session.segments`` that are lost, as far as checkpoints have them.
 
     Unless ``is_counted``, how many there were is not known. Where none of the session's own is left, there was one of
     every completed run: a rewind deletes the checkpoints of what it cuts first.
@@ -69,8 +78,6 @@ def restorable(
     if not is_counted:
         last = max([last, *(n for n, _ in proven if n <= last + len(proven))])
     search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in search.known}
-    if not homes or not search.runs:
-        return [], []
     for n, run_id in proven:
         search.learn(n, run_id)
     search.follow(connection, chain)
@@ -78,8 +85,8 @@ def restorable(
         search.fill()
     else:
         search.fill_all(connection, damaged)
-    found = sorted((n, run_id) for n, run_id in search.known.items() if n in homes)
-    return [_segment(homes[n], n, search.runs[run_id]) for n, run_id in found], sorted(search.guessed)
+    made = [_segment(homes[n], n, search.runs[run_id]) for n, run_id in sorted(search.known.items()) if n in homes]
+    return Restored(made, sorted(search.guessed), search.unplaced)
 
 
 def home(chain: list[Strand], n: int) -> Strand:
@@ -95,7 +102,8 @@ def has_outputs(row: SegmentRow) -> bool:
 @dataclass(slots=True)
 class _Search:
     """Which run stood at which of the lost places, whose ``homes`` are strands. ``known`` are the runs at all places,
-    as far as it can be told, and ``guessed`` the places of which nothing tells; ``present`` is how many entries the
+    as far as it can be told, ``guessed`` the places of which nothing tells, and ``unplaced`` the runs for which there
+    is none; ``present`` is how many entries the
     segments that are there hold; ``runs`` are those that may have stood at a place, the oldest first; of these and of
     those that are there, ``began`` has the session and the run behind which they began, ``behind`` the same the other
     way round, and ``ended`` when."""
@@ -103,6 +111,7 @@ class _Search:
     session: SessionRow
     known: dict[int, str] = field(default_factory=dict)
     guessed: list[int] = field(default_factory=list)
+    unplaced: list[str] = field(default_factory=list)
     present: int = 0
     homes: dict[int, Strand] = field(default_factory=dict)
     runs: dict[str, RunSnapshot] = field(default_factory=dict)
@@ -199,7 +208,9 @@ class _Search:
         query = "SELECT run_id FROM lovia_segments WHERE rowid = ?"
         named = {run_id for rowid in damaged for (run_id,) in fetch(connection, query, (rowid,))}
         _, own, rest = self._left()
-        self._fill_between(own, [run_id for run_id in rest if run_id not in named], is_counted=False)
+        others = [run_id for run_id in rest if run_id not in named]
+        self._fill_between(own, others, is_counted=False)
+        self.unplaced = [run_id for run_id in others if run_id not in self.known.values()]
 
     def _left(self) -> tuple[list[int], list[int], list[str]]:
         """The places of which nothing is known, those of them that are the session's own, and its other runs."""

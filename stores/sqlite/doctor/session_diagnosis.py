@@ -15,8 +15,9 @@ from stores.sqlite.strands import Strand
 class Diagnosis:
     """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, ``made`` those that
     checkpoints have, and ``lost`` how many neither. ``guessed`` are the numbers of those ``made`` of which nothing
-    tells which run's they were. ``extra`` are whole ones that a whole row does not count, and ``led`` is a strand with
-    which the session has what it began with, and, if it ``is_led_whole``, what its row counts.
+    tells which run's they were, ``unplaced`` the runs of which nothing tells whether they had one. ``extra`` are whole
+    ones that a whole row does not count, and ``led`` is a strand with which the session has what it began with, and,
+    if it ``is_led_whole``, what its row counts.
 
     ``chain`` are its strand and those that it goes on from. ``bared`` are the numbers of segments of which a trimmed
     copy is damaged that hid them; ``filled``, of those that are made again, have outputs.
@@ -29,6 +30,7 @@ class Diagnosis:
     damaged: list[int] = field(default_factory=list)
     made: list[SegmentRow] = field(default_factory=list)
     guessed: list[int] = field(default_factory=list)
+    unplaced: list[str] = field(default_factory=list)
     lost: int = 0
     entries: int = 0
     can_mend: bool = True
@@ -79,6 +81,10 @@ class Diagnosis:
         if not told and not (self.row and is_any_moved):
             again = f"the row of {whose} was made again from its segments"
             told = [("its row can be made from its segments", again)]
+        if self.unplaced:
+            runs = f"run{'s' if len(self.unplaced) > 1 else ''} {_and(map(repr, self.unplaced))}"
+            doubt = f"whether {runs} stood in it as well, or was undone, cannot be told"
+            told.append((doubt, doubt))
         if is_any_moved:
             told.append(("" if told else "it can be moved aside", f"what was there was {moved}"))
         return [*told, ("", self._untrimmed)]
