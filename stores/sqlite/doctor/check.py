@@ -21,7 +21,7 @@ from stores.sqlite.doctor import check_log, check_results, check_run, check_sess
 from stores.sqlite.doctor.check_log import LOGS
 from stores.sqlite.doctor.check_strand import STRANDS
 from stores.sqlite.doctor.mending import bring_up_all, in_one
-from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem
+from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem, move_aside
 from stores.sqlite.doctor.restoring import completed_runs
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
@@ -209,13 +209,13 @@ def _problems_of_runs(connection: Connection, mend: _Mend, *, before: list[Probl
         mend_it = partial(mend, LOGS.mend, log.number, are_linked=False)
         yield Problem(log.what, mend_it, log.run_id, log.outlook, hinges=log.restored is None and n > 0)
     for what, selected in () if logs else check_run.stray_rows(connection):
-        yield Problem(what, partial(mend, check_run.set_stray_aside, selected))
+        yield Problem(what, partial(mend, move_aside, selected))
     for run_id in check_run.run_ids(connection):
         if logs and not check_run.is_reached(connection, run_id):
             continue  # what is wrong with it shows when the logs are right
         found = check_run.examine(connection, run_id)
         mend_run = partial(mend, check_run.mend, run_id) if found.can_mend else None
-        hinges = found.loses and bool(before)
+        hinges = found.loses and bool(before and found.session_id)
         for what in found.problems:
             yield Problem(what, mend_run, run_id, found.outlook, is_lost=found.is_lost, hinges=hinges)
 
@@ -229,8 +229,8 @@ def _problems_of_unread_logs(connection: Connection, mend: _Mend) -> Iterator[Pr
 
 def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
     unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection)))
-    for what, rowid in check_session.stray_rows(connection):
-        yield Problem(what, partial(mend, check_session.set_stray_aside, rowid))
+    for what, selected in check_session.stray_rows(connection):
+        yield Problem(what, partial(mend, move_aside, selected))
     is_hidden, completed = bool(STRANDS.examine(connection)), completed_runs(connection)
     made_again: set[str] = set()
     for session_id in check_session.session_ids(connection):

@@ -153,13 +153,6 @@ def _whole_row(connection: Connection, run_id: str) -> RunRow | None:
         return None
 
 
-def set_stray_aside(connection: Connection, selected: str, *, aside: str) -> str:
-    """Move what is selected aside, in the transaction that is open, and say so."""
-    table, _, condition = selected.partition(" WHERE ")
-    set_aside(connection, table, _WHY, condition)
-    return f"it was moved aside into {aside}"
-
-
 def examine(connection: Connection, run_id: str) -> Diagnosis:
     """Look at everything that belongs to the run."""
     found = Diagnosis(run_id)

@@ -13,7 +13,7 @@ from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, has_outputs, restorable
+from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restorable
 from stores.sqlite.doctor.session_diagnosis import Diagnosis
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
@@ -25,28 +25,24 @@ _WHY = "it was damaged"
 _EXTRA = "its session does not count it"
 
 
-def stray_rows(connection: Connection) -> Iterator[tuple[str, int]]:
-    """Rows whose id is no text any more, so that no session is found by it: what each is, and its row id. The session
-    itself is there with its strand."""
+def stray_rows(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Rows whose id is no text any more, so that no session is found by it: what each is, and the table and condition
+    that select it. The session itself is there with its strand."""
     for rowid, name in fetch(connection, "SELECT rowid, session_id FROM lovia_sessions"):
-        if not isinstance(name, str) or not fetch(
-            connection, "SELECT 1 FROM lovia_sessions WHERE session_id = ?", (name,)
-        ):
-            yield f"the row of session {name!r} is not what was written", rowid
+        if not _is_found(connection, name):
+            yield f"the row of session {name!r} is not what was written", f"lovia_sessions WHERE rowid = {rowid}"
 
 
-def set_stray_aside(connection: Connection, rowid: int, *, aside: str) -> str:
-    """Move it aside, in the transaction that is open, and say so."""
-    set_aside(connection, "lovia_sessions", _WHY, "rowid = ?", rowid)
-    return f"it was moved aside into {aside}"
+def _is_found(connection: Connection, name: object) -> bool:
+    query = "SELECT 1 FROM lovia_sessions WHERE session_id = ?"
+    return isinstance(name, str) and bool(fetch(connection, query, (name,)))
 
 
 def session_ids(connection: Connection) -> list[str]:
     """Every session that there is a row of, or that has a strand. Forks come behind what they were forked from, where
     what they share is made again."""
-    stray = {rowid for _, rowid in stray_rows(connection)}
-    rows = fetch(connection, "SELECT rowid, session_id FROM lovia_sessions")
-    names = {name for rowid, name in rows if rowid not in stray}
+    names = {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_sessions")}
+    names = {name for name in names if _is_found(connection, name)}
     names |= {name for (name,) in fetch(connection, "SELECT session_id FROM lovia_strands WHERE state = 'own'")}
     depths: dict[object, int] = {}
     strands: dict[object, tuple[object, int]] = {}
@@ -100,7 +96,6 @@ def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[Segment
     restored = restorable(connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted)
     found.made, found.guessed, found.unplaced = restored.made, restored.guessed, restored.unplaced
     found.bared = [segment.n for segment in whole if segment.n in hidden]
-    found.filled = [one for one in found.made if has_outputs(one)]
     found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made)
 
 

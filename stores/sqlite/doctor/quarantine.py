@@ -81,6 +81,13 @@ def set_aside(connection: Connection, table: str, why: str, condition: str, *val
     connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
+def move_aside(connection: Connection, selected: str, *, aside: str) -> str:
+    """Move what is selected, by a table and a condition, aside, in the transaction that is open, and say so."""
+    table, _, condition = selected.partition(" WHERE ")
+    set_aside(connection, table, "it was damaged, or nothing names it", condition)
+    return f"it was moved aside into {aside}"
+
+
 def _readable(value: Any) -> JSON:
     if not isinstance(value, bytes):
         return value

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from stores import codec
 from stores.closing import segment_meta
-from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
@@ -92,11 +91,6 @@ def restorable(
 def home(chain: list[Strand], n: int) -> Strand:
     """The strand in which segment ``n`` was first written: the others go on behind it, and can only hide it."""
     return next(strand for strand in chain if n > strand.upto or strand is chain[-1])
-
-
-def has_outputs(row: SegmentRow) -> bool:
-    """True when a trim may have cut something of it."""
-    return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where="").entries)
 
 
 @dataclass(slots=True)

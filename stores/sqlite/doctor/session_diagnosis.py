@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from stores.entries import ToolResultEntry
 from stores.ids import as_words
 from stores.sqlite.doctor.quarantine import Lost
 from stores.sqlite.segments import SegmentRow, SessionRow
@@ -20,7 +21,7 @@ class Diagnosis:
     if it ``is_led_whole``, what its row counts.
 
     ``chain`` are its strand and those that it goes on from. ``bared`` are the numbers of segments of which a trimmed
-    copy is damaged that hid them; ``filled``, of those that are made again, have outputs.
+    copy is damaged that hid them.
     """
 
     session_id: str
@@ -40,7 +41,6 @@ class Diagnosis:
     is_led_whole: bool = False
     extra: list[int] = field(default_factory=list)
     bared: list[int] = field(default_factory=list)
-    filled: list[SegmentRow] = field(default_factory=list)
 
     @property
     def is_lost(self) -> bool:
@@ -112,11 +112,17 @@ class Diagnosis:
     def _untrimmed(self) -> str:
         """A checkpoint knows of no trim (M1). What a session shares is not its own to trim."""
         again = f"trim it again with: lovia trim {as_words(self.session_id)}"
-        if any(one.session_id == self.session_id for one in self.filled):
+        filled = [one for one in self.made if _has_outputs(one)]
+        if any(one.session_id == self.session_id for one in filled):
             return f"tool outputs are whole: where session {self.session_id!r} was trimmed, {again}"
         if self.bared:
             return f"where session {self.session_id!r} was trimmed since, {again}"
-        return "its tool outputs are whole, also where they had been trimmed" if self.filled else ""
+        return "its tool outputs are whole, also where they had been trimmed" if filled else ""
+
+
+def _has_outputs(row: SegmentRow) -> bool:
+    """True when a trim may have cut something of it."""
+    return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where="").entries)
 
 
 def _which(numbers: Sequence[int], one: str = "", more: str = "") -> str:
