@@ -154,6 +154,16 @@ async def test_r7_which_runs_segments_were_is_said_to_be_a_guess_where_it_is_one
     assert (await segments(path))["s"] == ["s1", "s2", "s3"]
 
 
+async def test_d3_a_segment_whose_number_changed_is_made_again_where_it_stood(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2", "a3")
+    change(path, "DELETE FROM lovia_segments WHERE n = 3")
+    change(path, "UPDATE lovia_segments SET n = 3 WHERE n = 2")
+    (done,) = repair(path)
+    assert done.what.endswith(f"; segments 2 and 3 were made again from the checkpoints of runs 'a2' and 'a3'; {ASIDE}")
+    assert (check(path), await SQLiteSession(path).load("talk")) == ([], before)
+
+
 async def test_k6_segments_of_runs_side_by_side_are_made_again_in_the_order_in_which_they_ended(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     for n, (run_id, behind) in enumerate((("a", None), ("b", None), ("c", "a"))):  # c began while b went on

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -140,11 +140,18 @@ class _Search:
                     self.runs[run.run_id] = run
 
     def proven(self, connection: Connection, damaged: list[int]) -> list[tuple[int, str]]:
-        """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell."""
+        """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell: what
+        a row says, unless its number is proven to be what changed."""
         sums = {(run.run_id, entries_checksum(run.entries)) for run in self.runs.values()}
-        query = "SELECT n, run_id, checksum FROM lovia_segments WHERE rowid = ? AND truncated = 0"
-        rows = [row for rowid in damaged for row in fetch(connection, query, (rowid,))]
-        return [(n, run_id) for n, run_id, total in rows if isinstance(n, int) and (run_id, total) in sums]
+        found = [row for rowid in damaged for row in fetch(connection, _AS_IT_IS, (rowid,))]
+        rows = [(SegmentRow(*values), total) for *values, total in found]
+        taken = {*self.known, *(row.n for row, _ in rows)}
+        free = [n for n in range(1, self.session.segments + len(rows) + 1) if n not in taken]
+        told = []
+        for row, total in rows:
+            if (row.run_id, row.checksum) in sums:
+                told.append((next((n for n in free if replace(row, n=n).sum == total), row.n), row.run_id))
+        return [(n, run_id) for n, run_id in told if isinstance(n, int)]
 
     def follow(self, connection: Connection, chain: list[Strand]) -> None:
         """Know those that a fork began behind, and from there, and from what is present, one by one, the run before
@@ -249,4 +256,8 @@ def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:
     return SegmentRow(strand.session_id, n, run.run_id, *texts, strand=strand.number)
 
 
+_AS_IT_IS = (
+    "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum FROM lovia_segments"
+    " WHERE rowid = ? AND truncated = 0"
+)
 _STAND_IN = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ?"
