@@ -12,7 +12,7 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.links import Diagnosis, Links, Row, with_one_changed
+from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
 from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, owner_of, parent_of
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, forks
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NOBODY = "nobody reads it"
-_MOST = 100_000
-"""How much is tried for one row, at the most: a second's work or a few."""
-
 _ROWS = f"SELECT {COLUMNS} FROM lovia_logs"
 _FIRST = "SELECT number, CAST(data AS BLOB) FROM lovia_saves WHERE log = ? AND typeof(number) = 'integer'"
 _FIRST += " ORDER BY number LIMIT 1"
@@ -75,7 +72,7 @@ def _candidates(connection: Connection, row: Row, names: list[str]) -> Iterator[
     logs = [n for (n,) in fetch(connection, "SELECT log FROM lovia_logs")]
     older = [n for n in (*logs, *missing) if isinstance(n, int) and n < number]
     query = "SELECT max(number) FROM lovia_saves WHERE typeof(number) = 'integer'"
-    last = min(fetch(connection, query)[0][0] or 0, _MOST)
+    last = min(fetch(connection, query)[0][0] or 0, MOST)
     has_saves = bool(fetch(connection, _FIRST, (number,)))
     runs = [*names, *known_runs(connection), *near(row[1])]
     yield from ([] if has_saves else missing, runs, [None, *older], range(last + 1), [0, 1])
@@ -84,7 +81,7 @@ def _candidates(connection: Connection, row: Row, names: list[str]) -> Iterator[
 def _by_first_save(connection: Connection, number: int, row: Row | None, names: list[str], dropped: int) -> Log | None:
     """The row as the first save of its log proves that it was."""
     for first, data in fetch(connection, _FIRST, (number,)):
-        origins = islice(_origins(connection, number, first, data, row, names), _MOST)
+        origins = islice(_origins(connection, number, first, data, row, names), MOST)
         could_be = (Log(number, name, base, first - 1, dropped) for name, base in origins)
         return next((log for log in could_be if is_proven(connection, log)), None)
     return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import began_behind, fits, has_runs, histories, reaches, runs_of, with_base
-from stores.sqlite.doctor.links import Diagnosis, Links, Row, with_one_changed
+from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
 from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
@@ -21,16 +21,8 @@ from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_wr
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-_MOST = 100_000
-"""How many values of one column are tried, at the most: a second's work."""
-
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 _UNTOLD = "without what it held, which nothing tells"
-_NUMBERS = "SELECT strand FROM lovia_strands"
-_MISSING = (
-    "SELECT DISTINCT strand FROM lovia_segments WHERE typeof(strand) = 'integer'"
-    " AND strand NOT IN (SELECT strand FROM lovia_strands)"
-)
 
 
 def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
@@ -60,9 +52,14 @@ def _what(session_id: Any, number: int, state: str) -> str:
 
 def _missing(connection: Connection) -> list[int]:
     """The strands of which there is no row, though segments stand in them, or others go on from them."""
+    named = fetch(connection, "SELECT DISTINCT strand FROM lovia_segments WHERE typeof(strand) = 'integer'")
     strands = [strand for row in fetch(connection, _ROWS) if (strand := as_written(row))]
     bases = {strand.base for strand in strands if strand.base is not None}
-    return sorted({n for (n,) in fetch(connection, _MISSING)} | (bases - {n for (n,) in fetch(connection, _NUMBERS)}))
+    return sorted(({n for (n,) in named} | bases) - _numbers(connection))
+
+
+def _numbers(connection: Connection) -> set[int]:
+    return {n for (n,) in fetch(connection, "SELECT strand FROM lovia_strands")}
 
 
 def _proven(connection: Connection, row: Row) -> Strand | None:
@@ -73,12 +70,10 @@ def _proven(connection: Connection, row: Row) -> Strand | None:
 
 def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | range]:
     """Of each column, what could have stood in it."""
-    numbers = {n for (n,) in fetch(connection, "SELECT strand FROM lovia_strands")}
-    named = [n for (n,) in fetch(connection, _MISSING)]
-    based = "SELECT base FROM lovia_strands WHERE typeof(base) = 'integer' AND base NOT IN (SELECT strand FROM"
-    yield [*named, *(n for (n,) in fetch(connection, f"{based} lovia_strands)"))]
+    missing = _missing(connection)
+    yield missing
     yield list(_sessions(connection))
-    yield [None, *(n for n in (*numbers, *named) if n < number)]
+    yield [None, *(n for n in (*_numbers(connection), *missing) if n < number)]
     last = _count(connection, "SELECT max(n) FROM lovia_segments WHERE typeof(n) = 'integer'")
     yield range(last + 1)
     yield range(last + 1)
@@ -87,7 +82,7 @@ def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | ran
 
 
 def _count(connection: Connection, query: str) -> int:
-    return min(fetch(connection, query)[0][0] or 0, _MOST)
+    return min(fetch(connection, query)[0][0] or 0, MOST)
 
 
 def _sessions(connection: Connection) -> set[Any]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+MOST = 100_000
+"""How much is tried for one row, or for one value of it, at the most: a second's work or a few."""
+
 _WHY = "it was damaged"
 
 
