@@ -82,8 +82,9 @@ class Diagnosis:
             again = f"the row of {whose} was made again from its segments"
             told = [("its row can be made from its segments", again)]
         if self.unplaced:
-            runs = f"run{'s' if len(self.unplaced) > 1 else ''} {_and(map(repr, self.unplaced))}"
-            doubt = f"whether {runs} stood in it as well, or was undone, cannot be told"
+            run, was = ("run", "was") if len(self.unplaced) == 1 else ("runs", "were")
+            names = _and(map(repr, self.unplaced))
+            doubt = f"whether {run} {names} stood in it as well, or {was} undone, cannot be told"
             told.append((doubt, doubt))
         if is_any_moved:
             told.append(("" if told else "it can be moved aside", f"what was there was {moved}"))
