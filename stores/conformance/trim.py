@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
@@ -10,7 +11,7 @@ from stores.conformance.checks import Contract, TrimmingSession, exactly, refuse
 from stores.conformance.samples import BIG, REFUSED_IDS, call, every_entry, result, say, text
 from stores.entries import Entry, InputEntry, ToolResultEntry
 from stores.errors import SegmentDiffersError, StoreWriteError, UserError
-from stores.protocols import SessionIndex, Trim
+from stores.protocols import Rewind, SessionIndex, Trim
 from stores.records import Segment
 from stores.references import ResultRef
 
@@ -44,6 +45,24 @@ class Archive:
 
     async def drop(self, run_id: str) -> None:
         """No test drops anything here."""
+
+
+class RewindingArchive(Archive):
+    """Keeps all. While it is asked for the first time, somebody rewinds the session ``s`` to its first run.
+
+    It does not wait for the end of that: a store may let a rewind wait for the trim.
+    """
+
+    def __init__(self, store: Rewind) -> None:
+        super().__init__()
+        self._store = store
+        self.rewinding: asyncio.Task[int] | None = None
+
+    async def put(self, reference: ResultRef, output: str) -> bool:
+        if self.rewinding is None:
+            self.rewinding = asyncio.create_task(self._store.rewind("s", keep_entries=len(_run(LONG))))
+            await asyncio.wait({self.rewinding}, timeout=0.05)
+        return await super().put(reference, output)
 
 
 def _run(*outputs: str) -> list[Entry]:
@@ -225,6 +244,18 @@ class TrimContract(Contract[TrimmingSession]):
         await store.trim_tool_results("s", archive=archive)
         assert [len(output) < 500 for output in _outputs(await store.segments("s"))] == [True] * 3
         exactly(list(archive.outputs.values()), [LONG] * 3)
+
+    async def test_m3_what_is_rewound_during_a_trim_stays_gone(self) -> None:
+        store, other = await self._session(_run(LONG), _run(LONG), _run(LONG)), await self.open()
+        if not isinstance(other, Rewind):
+            return
+        archive = RewindingArchive(other)
+        await store.trim_tool_results("s", keep_runs=0, archive=archive)
+        assert archive.rewinding is not None
+        assert await archive.rewinding == 2 * len(_run(LONG))
+        assert [segment.run_id for segment in await (await self.open()).segments("s")] == ["r1"]
+        await store.append("s", _run("rain"), run_id="r2")
+        assert await other.rewind("s", keep_entries=0) == 2 * len(_run(LONG))
 
 
 def _said(output: str) -> Entry:

@@ -118,8 +118,9 @@ class InMemorySession:
         for segment in conversation.own[: max(len(conversation.own) - keep_runs, 0)]:
             cuts = trim_cuts(segment.run_id, segment.entries, keep_chars, archived=archive is not None)
             cuts = await archive_first(cuts, archive)
-            conversation.segments[segment.run_id] = replace(segment, entries=apply_cuts(segment.entries, cuts))
-            trimmed += len(cuts)
+            if conversation.segments.get(segment.run_id) is segment:  # a rewind may have been quicker
+                conversation.segments[segment.run_id] = replace(segment, entries=apply_cuts(segment.entries, cuts))
+                trimmed += len(cuts)
         return trimmed
 
     async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:

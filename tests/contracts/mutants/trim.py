@@ -192,6 +192,16 @@ class ClosesATrimmedSession(BadSession):
         return await super().append(session_id, *args, **named)
 
 
+@planted(Contract.test_m3_what_is_rewound_during_a_trim_stays_gone)
+class BringsBackWhatWasRewound(BadSession):
+    async def trim_tool_results(self, session_id: str, **named: Any) -> int:
+        segments = self._conversation(session_id).segments
+        before = dict(segments)
+        trimmed = await super().trim_tool_results(session_id, **named)
+        segments |= {run_id: segment for run_id, segment in before.items() if run_id not in segments}
+        return trimmed
+
+
 class _Archiving(BadSession):
     """Archives in its own way, and then trims as if it had archived in the right one."""
 
