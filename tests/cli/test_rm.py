@@ -194,6 +194,15 @@ def test_prune_leaves_what_is_younger(full: Lovia) -> None:
     assert full.store_bytes() == before
 
 
+def test_prune_asks_no_session_for_what_is_younger(full: Lovia) -> None:
+    """Each question lists the session's folder: damage in it is met only where a run of it is old enough to go."""
+    (session,) = (full.folder / ".lovia" / "sessions").glob("u1.*/session.json")
+    session.write_text("{")
+    assert full("prune", "--older-than", "0s", "-y").code == 10
+    young = full("prune", "--older-than", "1d", "-y")
+    assert (young.code, young.out) == (0, "removed 0 finished runs\n"), young
+
+
 def test_prune_removes_histories_that_were_kept(full: Lovia) -> None:
     full("rm", "r4", "--keep-history", "-y")
     full("rm", "r5", "--keep-history", "-y")

@@ -48,7 +48,7 @@ COMMAND = prune
 
 async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool, yes: bool) -> Answer:
     stores = open_stores(call.settings.store)
-    old = [run for run in await _candidates(stores, status) if run.updated_at is not None and run.updated_at < before]
+    old = await _candidates(stores, status, before)
     gone_on: list[RunInfo] = []
     damaged: list[RunInfo] = []
     if old and not dry_run:
@@ -79,16 +79,21 @@ async def _prune(call: Call, before: float, status: str | None, *, dry_run: bool
     )
 
 
-async def _candidates(stores: Stores, status: str | None) -> list[RunInfo]:
-    """What may be pruned at all. A run that a crash has kept from its session is not finished."""
+async def _candidates(stores: Stores, status: str | None, before: float) -> list[RunInfo]:
+    """What is old and may be pruned."""
     found: list[RunInfo] = []
     if status != DELETED:
-        for run in await stores.runs.runs():
-            if run.status == Status.COMPLETED and run.owner is None and run.damage is None:
-                found += [run] if run.session_id is None or await _is_in_session(stores, run) else []
+        ended = (run for run in await stores.runs.runs() if run.status == Status.COMPLETED)
+        found += (run for run in ended if run.owner is None and run.damage is None)
     if status != Status.COMPLETED and isinstance(stores.runs, KeptHistories):
         found += await stores.runs.kept_histories()
-    return found
+    old = [run for run in found if run.updated_at is not None and run.updated_at < before]
+    return [run for run in old if await _is_settled(stores, run)]
+
+
+async def _is_settled(stores: Stores, run: RunInfo) -> bool:
+    """False for a run that a crash has kept from its session."""
+    return run.status == DELETED or run.session_id is None or await _is_in_session(stores, run)
 
 
 async def _is_in_session(stores: Stores, run: RunInfo) -> bool:
