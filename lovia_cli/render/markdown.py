@@ -1,4 +1,4 @@
-"""A run or a session as Markdown: nothing in a text of it acts as markup, and code stays as it was."""
+"""A run or a session as Markdown: nothing in a text of it acts as markup, and each text stays as it was."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 
 from lovia_cli.render.parts import Block, Part, parts_of, title_of
 from stores.exchange import Exported
-
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
-_SPOKEN = ("user", "system", "assistant")
 
 
 def markdown(record: Exported) -> str:
@@ -36,16 +33,11 @@ def _part(part: Part) -> Iterator[str]:
             yield ""
             yield f"**{_inline(block.label)}**"
             yield ""
-            yield from _quoted(block) if block.kind in _SPOKEN else _fenced(block)
-
-
-def _quoted(block: Block) -> Iterator[str]:
-    """What was said: a quotation, so that a heading in it is none of ours."""
-    for line in _TAG.sub("&lt;", block.text).split("\n"):
-        yield f"> {line}".rstrip()
+            yield from _fenced(block)
 
 
 def _fenced(block: Block) -> Iterator[str]:
+    """The text within a fence that is longer than any in it: nothing there is a heading, a link or an image."""
     longest = max((len(run) for run in re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield fence

@@ -176,11 +176,15 @@ def test_html_is_one_page_without_script_and_network_and_nothing_in_a_text_is_ma
 
 
 def test_markdown_keeps_every_text_in_its_block(used: Lovia) -> None:
-    used.agent([{"text": "# Not a heading\n<script>x</script>\n````\nfence"}])
-    used("run", "agent.yaml", "go\n```", "--run-id", "r2")
+    evil = "![x](https://evil.example/p.png?s=1) [y](z) https://x\n\n# Not a heading\n===\n<img src=x>\n````\nfence"
+    used.agent([{"reasoning": evil, "text": evil}])
+    used("run", "agent.yaml", evil, "--run-id", "r2")
     text = exported(used, "r2", "--format", "md").decode()
-    assert [line for line in text.splitlines() if line.startswith("#")] == ["# run r2", "### Input", "### Step 1"]
-    assert "> # Not a heading\n> &lt;script>x&lt;/script>\n> ````\n> fence\n" in text
+    for label in ("user", "reasoning", "assistant"):
+        told = f"**{label}**\n\n`````\n{evil}\n`````\n"
+        assert told in text
+        text = text.replace(told, "")
+    assert text.partition("### Input")[2].split() == ["###", "Step", "1"]
     assert "**result 1.1**\n\n```\nsun\n```\n" in exported(used, "r1", "--format", "md").decode()
     session = exported(used, "u1", "--format", "md").decode()
     assert session.startswith("# session u1\n\n## run r1\n\n- steps: 2\n")
