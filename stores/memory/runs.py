@@ -37,11 +37,28 @@ _WHERE = "memory"
 
 @dataclass(slots=True)
 class _Run:
-    """A run's log of saves. ``deleted`` leaves the history alone (H1), ``settled`` leaves `open_runs`."""
+    """A run's log of saves, and the head after the last of them.
+
+    ``deleted`` leaves the history alone (H1), ``settled`` leaves `open_runs`.
+    """
 
     saves: list[Save] = field(default_factory=list)
     deleted: bool = False
     settled: bool = False
+    head: RunHead = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.head = _head(self.saves)
+
+    def add(self, save: Save) -> None:
+        self.saves.append(save)
+        apply_head(self.head, save)
+
+    @property
+    def first_kept(self) -> int:
+        """The index of the first save that is history (H1)."""
+        limit = self.head.history_limit
+        return 0 if limit is None else max(len(self.saves) - limit, 0)
 
 
 class InMemoryCheckpointer:
@@ -94,10 +111,8 @@ class InMemoryCheckpointer:
         run = self._runs.get(check_id(run_id, "run id"))
         if run is None or run.deleted:
             return None
-        head = _head(run.saves)
-        head.status = self._effective(run_id, head.status)
         lease = self._leases.get(run_id)
-        return _info(run_id, head, lease.owner if lease else None)
+        return _info(run_id, run.head, self._effective(run_id, run.head.status), lease.owner if lease else None)
 
     @asynccontextmanager
     async def open_runs(self, session_id: str) -> AsyncIterator[list[RunInfo]]:
@@ -117,25 +132,26 @@ class InMemoryCheckpointer:
 
     async def open_infos(self, session_id: str) -> list[RunInfo]:
         check_id(session_id, "session id")
-        return [info for info in await self.runs() if self._is_open(info, session_id)]
+        meant = [run_id for run_id, run in reversed(self._runs.items()) if self._is_open(run, session_id)]
+        return [info for run_id in meant if (info := await self.info(run_id))]
 
     async def settle(self, run_id: str) -> None:
         if run := self._runs.get(check_id(run_id, "run id")):
             run.settled = True
 
     async def history(self, run_id: str, *, limit: int | None = None) -> list[SaveInfo]:
-        log = self._log(run_id)
-        return list(reversed(list(_rows(log))[_first_kept(log) :]))[:limit]
+        run = self._run(run_id)
+        return list(reversed(list(_rows(run.saves))[run.first_kept :]))[:limit]
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
-        log = self._log(run_id)
-        return deepcopy(fold(run_id, log[:save])) if _first_kept(log) < save <= len(log) else None
+        run = self._run(run_id)
+        return deepcopy(fold(run_id, run.saves[:save])) if run.first_kept < save <= len(run.saves) else None
 
     async def moment(self, run_id: str, *, step: int | None = None, save: int | None = None) -> RunHead | None:
-        log = self._log(run_id)
-        kept = log[_first_kept(log) :]
+        run = self._run(run_id)
+        kept = run.saves[run.first_kept :]
         found = [one.number for one in kept if save in (None, one.number) and step in (None, one.step)]
-        return _head(log[: found[-1]]) if found else None
+        return _head(run.saves[: found[-1]]) if found else None
 
     async def read_log(self, run_id: str) -> list[Save]:
         return deepcopy(self._log(run_id))
@@ -145,8 +161,8 @@ class InMemoryCheckpointer:
         self._runs[lease.run_id] = _Run([_stored(save, lease.run_id) for save in saves])
 
     async def step_entries(self, run_id: str, save: int) -> tuple[int, list[Entry]] | None:
-        log = self._log(run_id)
-        if not _first_kept(log) < save <= len(log):
+        run, log = self._run(run_id), self._log(run_id)
+        if not run.first_kept < save <= len(log):
             return None
         own = [one for one in log[:save] if one.step == log[save - 1].step]
         if any(one.keep is not None for one in own):
@@ -176,9 +192,12 @@ class InMemoryCheckpointer:
         run = self._runs.get(check_id(run_id, "run id"))
         return _kept_line(run_id, run) if run and run.deleted else None
 
+    def _run(self, run_id: str) -> _Run:
+        """The run's record; an unknown run gives an empty one that is not kept."""
+        return self._runs.get(check_id(run_id, "run id")) or _Run()
+
     def _log(self, run_id: str) -> list[Save]:
-        run = self._runs.get(check_id(run_id, "run id"))
-        return run.saves if run else []
+        return self._run(run_id).saves
 
     def _stored(self, run_id: str) -> RunSnapshot | None:
         """A copy of the run as it was saved last, whoever holds it; None when there is none."""
@@ -189,8 +208,8 @@ class InMemoryCheckpointer:
         """A run that is stored as running and has no owner was interrupted (R3)."""
         return Status.INTERRUPTED if status == Status.RUNNING and run_id not in self._leases else status
 
-    def _is_open(self, info: RunInfo, session_id: str) -> bool:
-        return info.session_id == session_id and not self._runs[info.run_id].settled
+    def _is_open(self, run: _Run, session_id: str) -> bool:
+        return run.head.session_id == session_id and not run.settled
 
     def _refuse_leased(self, run_id: str) -> None:
         if lease := self._leases.get(run_id):
@@ -208,7 +227,7 @@ class InMemoryCheckpointer:
         elif run is None or run.deleted or save.number != len(run.saves) + 1:
             last = 0 if run is None or run.deleted else len(run.saves)
             raise StoreWriteError(f"save {save.number} of run {run_id!r} does not follow save {last}")
-        run.saves.append(stored)
+        run.add(stored)
         self._runs.pop(run_id, None)
         self._runs[run_id] = run
 
@@ -245,17 +264,11 @@ def _head(saves: list[Save]) -> RunHead:
     return deepcopy(head)
 
 
-def _first_kept(saves: list[Save]) -> int:
-    """The index of the first save that is history (H1)."""
-    limit = _head(saves).history_limit
-    return 0 if limit is None else max(len(saves) - limit, 0)
-
-
-def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:
-    """The line of a listing that a head (with its effective status) gives."""
-    return RunInfo(
+def _info(run_id: str, head: RunHead, status: str, owner: Owner | None) -> RunInfo:
+    """The line of a listing that a head gives, with the effective status. It shares nothing with the head."""
+    line = RunInfo(
         run_id=run_id,
-        status=head.status,
+        status=status,
         agent=head.agent,
         session_id=head.session_id,
         started_at=head.started_at,
@@ -269,13 +282,12 @@ def _info(run_id: str, head: RunHead, owner: Owner | None) -> RunInfo:
         open_approvals=[approval["id"] for approval in head.approvals if approval.get("state", "pending") == "pending"],
         owner=owner,
     )
+    return deepcopy(line)
 
 
 def _kept_line(run_id: str, run: _Run) -> RunInfo:
     """The line of a run that is gone all but its history."""
-    head = _head(run.saves)
-    head.status = "deleted"
-    return _info(run_id, head, None)
+    return _info(run_id, run.head, "deleted", None)
 
 
 def _rows(saves: list[Save]) -> Iterator[SaveInfo]:

@@ -8,6 +8,7 @@ from stores.conformance import ForkContract as Contract
 from stores.conformance import HistoryContract, StepEntriesContract
 from stores.entries import Entry
 from stores.errors import StoreError
+from stores.memory.runs import _Run
 from stores.protocols import RunLease
 from stores.records import RunHead, Save, fold
 from tests.contracts.mutants.planting import BadCheckpointer, planted
@@ -15,11 +16,10 @@ from tests.contracts.mutants.planting import BadCheckpointer, planted
 
 @planted(HistoryContract.test_h1_a_ring_is_the_newest_saves)
 class KeepsEverySave(BadCheckpointer):
-    def _log(self, run_id: str) -> list[Save]:
-        saves = super()._log(run_id)
-        for save in saves:
-            save.head.pop("history_limit", None)
-        return saves
+    def _run(self, run_id: str) -> _Run:
+        run = super()._run(run_id)
+        run.head.history_limit = None
+        return run
 
 
 @planted(Contract.test_h2_the_store_can_fork)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stores.conformance import RunIndexContract as Contract
 from stores.errors import RunNotFoundError
+from stores.memory.runs import _Run
 from stores.records import RunInfo, Save, Status
 from tests.contracts.mutants.checkpointer import METHODS, BelievesTheRecord, TakesAnyId
 from tests.contracts.mutants.lease import CreatesTheRunItLeases
@@ -61,11 +62,11 @@ plant_family(
 class TellsOfTheFirstSave(BadCheckpointer):
     async def info(self, run_id: str) -> RunInfo | None:
         run = self._runs[run_id]
-        every, run.saves = run.saves, run.saves[:1]
+        newest, run.head = run.head, _Run(run.saves[:1]).head
         try:
             return await super().info(run_id)
         finally:
-            run.saves = every
+            run.head = newest
 
 
 @planted(Contract.test_r11_a_run_being_executed_is_listed_with_its_owner)
@@ -77,6 +78,9 @@ class ListsNoOwner(_Listing):
 class _Ordering(BadCheckpointer):
     async def runs(self) -> list[RunInfo]:
         return self.ordered(await super().runs())
+
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        return self.ordered(await super().open_infos(session_id))
 
     def ordered(self, lines: list[RunInfo]) -> list[RunInfo]:
         return lines
@@ -123,8 +127,8 @@ for name, rename in MIX_UPS.items():
             f"{name}OfSessions",
             (BadCheckpointer,),
             {
-                "_is_open": lambda self, line, session_id, rename=rename: (
-                    line.session_id is not None and rename(line.session_id) == rename(session_id)
+                "_is_open": lambda self, run, session_id, rename=rename: (
+                    run.head.session_id is not None and rename(run.head.session_id) == rename(session_id)
                 )
             },
         )
@@ -134,8 +138,8 @@ for name, rename in MIX_UPS.items():
 class _Choosing(BadCheckpointer):
     """Lists the open runs that ``lists`` lets through."""
 
-    def _is_open(self, info: RunInfo, session_id: str) -> bool:
-        return super()._is_open(info, session_id) and self.lists(info)
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        return [line for line in await super().open_infos(session_id) if self.lists(line)]
 
     def lists(self, line: RunInfo) -> bool:
         return True
@@ -149,8 +153,8 @@ class LeavesFailedRunsOut(_Choosing):
 
 @planted(Contract.test_k6_open_runs_are_the_unfinished_ones_of_the_session_updated_last_first)
 class ListsTheRunsOfEverySession(BadCheckpointer):
-    def _is_open(self, info: RunInfo, session_id: str) -> bool:
-        return not self._runs[info.run_id].settled
+    def _is_open(self, run: _Run, session_id: str) -> bool:
+        return not run.settled
 
 
 @planted(Contract.test_k6_a_run_is_open_from_its_first_save)
@@ -191,7 +195,7 @@ class SettlesEveryRun(BadCheckpointer):
 class SavesThatItSettled(BadCheckpointer):
     async def settle(self, run_id: str) -> None:
         await super().settle(run_id)
-        self._runs[run_id].saves.append(Save(number=3, step=1, at=2000.0, event="completed"))
+        self._runs[run_id].add(Save(number=3, step=1, at=2000.0, event="completed"))
 
 
 @planted(Contract.test_r4_a_restarted_run_is_open_again)
@@ -212,8 +216,8 @@ class KeepsTheSessionOfTheFirstStart(BadCheckpointer):
         super()._record(lease, save)
         self.started.setdefault(lease.run_id, set()).add(save.head.get("session_id"))
 
-    def _is_open(self, info: RunInfo, session_id: str) -> bool:
-        return session_id in self.started.get(info.run_id, set())
+    async def open_infos(self, session_id: str) -> list[RunInfo]:
+        return [line for line in await self.runs() if session_id in self.started.get(line.run_id, set())]
 
 
 @planted(Contract.test_k6_the_session_is_locked_while_its_open_runs_are_looked_at)
