@@ -31,11 +31,10 @@ def script_of(run: RunSnapshot, saves: Sequence[SaveInfo] = ()) -> dict[str, JSO
     What each response used and why it ended is in ``saves``, the run's history; without them it is unknown. A fork
     with another transcript has steps without any response: they are those of its source, and no turns.
     """
-    told = _told(run, saves)
+    told, said = _told(run, saves), _said(run.entries)
     steps = range(1, run.head.steps + 1)
-    said = {step: _said(run.entries, step) for step in steps}
-    answered = [step for step in steps if said[step] or step in told or run.head.parent is None]
-    turns = [_turn(said[step] or [AssistantTextEntry(text="")], step, told.get(step, {})) for step in answered]
+    answered = [step for step in steps if step in said or step in told or run.head.parent is None]
+    turns = [_turn(said.get(step, [AssistantTextEntry(text="")]), step, told.get(step, {})) for step in answered]
     if not turns:
         raise ConflictError(f"run {run.run_id!r} has no response yet, so there is nothing to play")
     return {"turns": turns}
@@ -47,13 +46,14 @@ def given_later(run: RunSnapshot) -> list[int]:
     return sorted({step for step in steps if step})
 
 
-def _said(entries: Sequence[Entry], step: int) -> list[Entry]:
-    """What the model said in one step, as it came: without step and position."""
-    said: list[Entry] = []
+def _said(entries: Sequence[Entry]) -> dict[int, list[Entry]]:
+    """What the model said in each step, as it came: without step and position."""
+    said: dict[int, list[Entry]] = {}
     for entry in entries:
-        if entry.step != step or isinstance(entry, InputEntry | ToolResultEntry):
+        if isinstance(entry, InputEntry | ToolResultEntry):
             continue
-        said.append(replace(entry, step=0, position=0) if isinstance(entry, ToolCallEntry) else replace(entry, step=0))
+        plain = replace(entry, step=0, position=0) if isinstance(entry, ToolCallEntry) else replace(entry, step=0)
+        said.setdefault(entry.step, []).append(plain)
     return said
 
 

@@ -45,8 +45,10 @@ class Part:
 
     def sections(self) -> Iterator[tuple[str, list[Block]]]:
         """The input, each step, and what is queued: a heading with its blocks."""
-        for step in dict.fromkeys(entry.step for entry in self.entries):
-            blocks = [block_of(entry) for entry in self.entries if entry.step == step]
+        steps: dict[int, list[Block]] = {}
+        for entry in self.entries:
+            steps.setdefault(entry.step, []).append(block_of(entry))
+        for step, blocks in steps.items():
             yield f"Step {step}" if step else "Input", blocks
         if self.queued:
             yield "Queued: sent when the run goes on", [block_of(entry) for entry in self.queued]

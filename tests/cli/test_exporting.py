@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from jsonschema import Draft202012Validator
 from lovia_cli.cli.redacting import Redactor
 from lovia_cli.cli.secrets import known_values
 from lovia_cli.cli.shapes_replay import replay_schema
+from lovia_cli.models.recorded import script_of
+from lovia_cli.render.markdown import markdown
+from lovia_cli.render.page import transcript_page
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, entry_to_json
 from stores.exchange import MAX_BYTES, RunRecord, SessionRecord, document_of, record_of, run_record
-from stores.records import Save, Segment
+from stores.records import RunHead, RunSnapshot, Save, Segment
 from tests.cli.lovia import KEYS, Lovia, call, shell_tool
 
 KEY = "sk-proj-0123456789abcdefghij"
@@ -188,6 +192,28 @@ def test_markdown_keeps_every_text_in_its_block(used: Lovia) -> None:
     assert "**result 1.1**\n\n```\nsun\n```\n" in exported(used, "r1", "--format", "md").decode()
     session = exported(used, "u1", "--format", "md").decode()
     assert session.startswith("# session u1\n\n## run r1\n\n- steps: 2\n")
+
+
+class Watched(list[Entry]):
+    """Entries that count how often somebody goes through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        self.times += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("export", [markdown, transcript_page, script_of])
+def test_a_transcript_is_gone_through_as_often_however_many_steps_it_has(
+    export: Callable[[RunSnapshot], object],
+) -> None:
+    def times(steps: int) -> int:
+        entries = Watched(AssistantTextEntry(text="hi", step=step) for step in range(1, steps + 1))
+        export(RunSnapshot(run_id="r", head=RunHead(steps=steps), entries=entries))
+        return entries.times
+
+    assert times(20) == times(2)
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
