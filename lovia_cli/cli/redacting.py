@@ -21,6 +21,7 @@ FREE = frozenset({"arguments", "output", "state", "variables"})
 _PARTS = frozenset({"head", "queued_input", "entries", "segments", "saves"})
 """What holds further objects of the export's own."""
 
+_WORD = "[A-Za-z0-9_-]"
 _SHAPES = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and many who took after them
@@ -31,7 +32,8 @@ _SHAPES = (
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
     r"\bAIza[A-Za-z0-9_-]{30,}",  # Google
     r"\b(?:hf|npm|dop_v1|shpat|gsk|r8)_[A-Za-z0-9]{20,}|\b(?:pypi|pplx|xai)-[A-Za-z0-9_-]{30,}",
-    r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON web tokens
+    # JSON web tokens. What comes before is taken along: a token is looked for once in a word, and not from each `-eyJ`.
+    rf"(?<!{_WORD})(?={_WORD}+\.eyJ{_WORD}{{8,}}\.)(?:{_WORD}*?[_-])?eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}*",
     r"(?<=earer )[A-Za-z0-9._~+/=-]{16,}",
     r"(?<=://)[^\s/@:\"'\\]*:[^\s/@\"'\\]+(?=@)",  # user and password in a URL
 )
