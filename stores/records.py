@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from stores.entries import JSON, Entry, in_call_order
-from stores.errors import RunLockedError
+from stores.errors import RunLockedError, StoreError
 from stores.ids import as_words
 
 
@@ -252,6 +252,22 @@ def locked_error(run_id: str, owner: Owner | None) -> RunLockedError:
     )
 
 
+@dataclass(slots=True, frozen=True)
+class Damage:
+    """What keeps a record from being read, and the file it stands in, where that is known (D3)."""
+
+    what: str
+    where: str | None = None
+
+    @staticmethod
+    def told_by(error: StoreError) -> Damage:
+        """What the error of a read says."""
+        return Damage(error.message, error.where)
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.where})" if self.where else self.what
+
+
 @dataclass(slots=True, kw_only=True)
 class RunInfo:
     """One line of a listing, read without the transcript.
@@ -274,8 +290,8 @@ class RunInfo:
     parent: dict[str, JSON] | None = None
     open_approvals: list[str] = field(default_factory=list)
     owner: Owner | None = None
-    damage: str | None = None
-    """What is wrong with the record, when it cannot be read; all else is then unknown (D3)."""
+    damage: Damage | None = None
+    """Set when the record cannot be read; all else is then unknown (D3)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -302,4 +318,4 @@ class SessionInfo:
     segments: int
     entries: int
     updated_at: float | None = None
-    damage: str | None = None
+    damage: Damage | None = None

@@ -12,7 +12,7 @@ from lovia_cli.wiring import Stores
 from stores.entries import Entry, ToolResultEntry
 from stores.ids import as_words, check_id
 from stores.lookup import kept_info, open_infos, session_info
-from stores.records import RunInfo, Segment, SessionInfo, Status
+from stores.records import Damage, RunInfo, Segment, SessionInfo, Status
 
 Kind = Literal["run", "session"]
 
@@ -227,15 +227,13 @@ async def _readable(stores: Stores, info: RunInfo) -> RunInfo:
     return info
 
 
-def damaged_run(run_id: str, damage: str) -> StoreDamagedError:
-    """The error for a run whose line of the listing says ``REASON (PATH)``."""
+def damaged_run(run_id: str, damage: Damage) -> StoreDamagedError:
+    """The error for a run whose line of the listing tells of damage."""
     return _damaged(f"run {run_id!r}", damage)
 
 
-def _damaged(what: str, damage: str) -> StoreDamagedError:
-    reason, found, path = damage.removesuffix(")").partition(" (/")
-    where = f"/{path}" if found else None
-    return StoreDamagedError(f"{what} cannot be read: {reason if found else damage}", where=where)
+def _damaged(what: str, damage: Damage) -> StoreDamagedError:
+    return StoreDamagedError(f"{what} cannot be read: {damage.what}", where=damage.where)
 
 
 def _ambiguous(name: str, why: str) -> UserError:

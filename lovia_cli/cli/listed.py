@@ -181,7 +181,7 @@ def run_row(run: RunInfo) -> Row:
         "forked_from": run.parent,
         "approvals": run.open_approvals,
         "owner": {"pid": owner.pid, "host": owner.host, "since": owner.since} if owner else None,
-        "damage": run.damage,
+        "damage": str(run.damage) if run.damage else None,
     }
 
 
@@ -192,5 +192,5 @@ def session_row(session: SessionInfo) -> Row:
         "segments": session.segments,
         "entries": session.entries,
         "updated_at": session.updated_at,
-        "damage": session.damage,
+        "damage": str(session.damage) if session.damage else None,
     }

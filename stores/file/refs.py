@@ -13,11 +13,11 @@ from typing import Any
 
 from stores import codec
 from stores.entries import JSON
-from stores.errors import StoreDamagedError
+from stores.errors import StoreDamagedError, StoreError
 from stores.file.chunks import Chunk
 from stores.file.disk import Folder
 from stores.file.names import is_key, name_of, readable_id
-from stores.records import Owner, RunInfo, Save, Status
+from stores.records import Damage, Owner, RunInfo, Save, Status
 
 DELETED = "deleted"
 """The status of a run that is gone, all but its history (``keep``), or whose data is still to be removed."""
@@ -205,11 +205,6 @@ def parse_ref(data: bytes, name: str, where: str) -> Ref:
     return Ref(run_id, fields)
 
 
-def damaged(data: bytes | None, name: str, error: Exception) -> RunInfo:
+def damaged(data: bytes | None, name: str, error: StoreError) -> RunInfo:
     """The line of a run whose ref cannot be read."""
-    return RunInfo(run_id=readable_id(data, name), status="", damage=damage_text(error))
-
-
-def damage_text(error: Exception) -> str:
-    where = getattr(error, "where", None)
-    return f"{error} ({where})" if where else str(error)
+    return RunInfo(run_id=readable_id(data, name), status="", damage=Damage.told_by(error))

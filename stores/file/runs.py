@@ -21,7 +21,7 @@ from stores.file.markers import marker_folder, read_marker, remove_marker, write
 from stores.file.moments import find_cut, step_entries
 from stores.file.names import name_of
 from stores.file.reading import find_ref, read_ref_of, steady
-from stores.file.refs import DELETED, Ref, damage_text, damaged, parse_ref, read_ref
+from stores.file.refs import DELETED, Ref, damaged, parse_ref, read_ref
 from stores.file.root import Root
 from stores.file.sessions import session_lock
 from stores.file.snapshots import read_moment, read_snapshot
@@ -29,7 +29,7 @@ from stores.file.survey import look_into, lost_data, lost_ref
 from stores.folding import without_collections
 from stores.ids import check_id
 from stores.protocols import RunLease
-from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
+from stores.records import Damage, Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
 from stores.worker import pause
 
 _PAUSE = 0.02
@@ -151,14 +151,14 @@ class FileCheckpointer:
             return steady(read)
         except StoreError as error:
             info = last[-1].info("", None) if last else RunInfo(run_id=name, status="")
-            info.damage = damage_text(error)
+            info.damage = Damage.told_by(error)
             return info
 
     async def info(self, run_id: str) -> RunInfo | None:
         name = name_of(check_id(run_id, "run id"))
         info = await self._call(self._look, name)
         if info is None and (lost := await self._call(lost_data, self._root, run_id)):
-            info = RunInfo(run_id=run_id, status="", damage=damage_text(lost))
+            info = RunInfo(run_id=run_id, status="", damage=Damage.told_by(lost))
         if info and info.damage:
             info.run_id = run_id
         return info
@@ -200,7 +200,7 @@ class FileCheckpointer:
             marker = None  # only a hint: the ref says all of it again, and the doctor mends the rest
         if marker and found is None and self._is_lost(marker):
             lost = lost_ref(self._root, marker["id"], marker["key"])
-            return RunInfo(run_id=marker["id"], status="", session_id=session_id, damage=damage_text(lost))
+            return RunInfo(run_id=marker["id"], status="", session_id=session_id, damage=Damage.told_by(lost))
         if tidies and marker and (found is None or (found.key, found.session_id) != (marker["key"], session_id)):
             self._tidy(markers, marker, session_id)
         return self._info(name, found, True) if found and found.session_id == session_id else None

@@ -15,7 +15,6 @@ from stores.file.disk import Folder
 from stores.file.locks import SESSIONS, busy_session, lock_of, waited_for
 from stores.file.names import is_name, name_of, readable_id
 from stores.file.reading import steady
-from stores.file.refs import damage_text
 from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
 from stores.file.segments import (
@@ -41,7 +40,7 @@ from stores.file.session_json import SESSION, base_parts, own_session
 from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
-from stores.records import Segment, SessionInfo
+from stores.records import Damage, Segment, SessionInfo
 from stores.surgery import check_count, entries_checksum
 from stores.surgery.forking import lost_beginning, own_beginning
 from stores.values import plain
@@ -261,7 +260,7 @@ class FileSession:
             data = sessions.read(file)
             fields = uncounted(self._root, name) if data is None else own_session(data, name, sessions.where(file))
         except StoreError as error:
-            return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=damage_text(error))
+            return SessionInfo(session_id=readable_id(data, name), segments=0, entries=0, damage=Damage.told_by(error))
         if fields is None or fields.get("cleared") or fields.get("prepared"):
             return None
         base = fields.get("base") or {}

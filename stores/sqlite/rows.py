@@ -14,7 +14,7 @@ import orjson
 from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
-from stores.records import Owner, RunInfo, Save, Status
+from stores.records import Damage, Owner, RunInfo, Save, Status
 from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
 from stores.sqlite.sealing import seal
@@ -172,10 +172,10 @@ def read_lines(
             row.line = _line(row.run_id, *found[11:], where=where)
             rows.append(row)
         except StoreDamagedError as error:
-            rows.append(RunInfo(run_id=str(found[0]), status="", damage=f"{error} ({where})"))
+            rows.append(RunInfo(run_id=str(found[0]), status="", damage=Damage.told_by(error)))
     if session_id is None and not deleted:
         rows += [
-            RunInfo(run_id=lost, status="", damage=f"{_missing(lost)} ({where})") for lost in _lost(connection, run_id)
+            RunInfo(run_id=lost, status="", damage=Damage(_missing(lost), where)) for lost in _lost(connection, run_id)
         ]
     return rows
 

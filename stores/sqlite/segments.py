@@ -11,7 +11,7 @@ import orjson
 from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
-from stores.records import Segment, SessionInfo
+from stores.records import Damage, Segment, SessionInfo
 from stores.sqlite.checksums import checksum, fetch, put
 from stores.sqlite.schema import Part
 from stores.sqlite.strands import Strand, new_strand, pieces, strand_of
@@ -105,11 +105,11 @@ def list_sessions(connection: Connection, session_id: str | None = None, *, wher
                 session_id=row.session_id, segments=row.segments, entries=row.entries, updated_at=row.updated_at
             )
         except StoreDamagedError as error:
-            info = SessionInfo(session_id=str(found[0]), segments=0, entries=0, damage=f"{error} ({where})")
+            info = SessionInfo(session_id=str(found[0]), segments=0, entries=0, damage=Damage.told_by(error))
         infos.append(info)
     lost = f"{_OWN} AND NOT EXISTS (SELECT 1 FROM lovia_sessions s WHERE s.session_id = lovia_strands.session_id)"
     for (name,) in fetch(connection, f"{lost} AND session_id = ?" if one else lost, one):
-        damage = f"{_missing(name)} ({where})"
+        damage = Damage(_missing(name), where)
         infos.append(SessionInfo(session_id=str(name), segments=0, entries=0, damage=damage))
     return infos
 

@@ -213,6 +213,22 @@ def test_d3_the_doctor_repairs_and_history_shows_what_is_damaged(lovia: Lovia) -
     assert lovia("run", "agent.yaml", "go", "-s", "sick", "--run-id", "run-sick").out == "hi\n"
 
 
+def test_d3_what_is_damaged_and_where_it_stands_are_told_apart_whatever_the_id(lovia: Lovia) -> None:
+    lovia.agent([{"text": "hi"}])
+    assert lovia("run", "agent.yaml", "go", "--run-id", "a (/b").code == 0
+    change(lovia, "DELETE FROM lovia_runs")
+    ran = lovia("show", "--last")
+    assert (ran.code, ran.err.splitlines()[:2]) == (
+        10,
+        [
+            "error: which is the newest cannot be told: run 'a (/b' cannot be read: the row of run 'a (/b' is missing",
+            f"  where: {lovia.folder / 'store.db'}",
+        ],
+    )
+    [run] = lovia("history", "--json").json["runs"]
+    assert run["damage"] == f"the row of run 'a (/b' is missing ({lovia.folder / 'store.db'})"
+
+
 def test_d3_the_doctor_counts_a_lost_run_as_moved_aside_and_the_store_is_well(lovia: Lovia) -> None:
     lovia.agent([{"text": "hi"}])
     assert lovia("run", "agent.yaml", "go", "--run-id", "r1").code == 0

@@ -11,7 +11,7 @@ from stores.conformance.checks import exactly, saved, write
 from stores.conformance.samples import say
 from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
-from stores.records import fold
+from stores.records import Damage, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.checksums import save_sum
 from stores.sqlite.doctor.check import check, repair
@@ -104,7 +104,7 @@ async def test_r4_a_run_whose_row_is_missing_is_not_begun_anew(tmp_path: Path, h
         await is_damage(ask, path, "r")
     info = await runs.info("r")
     assert info is not None
-    assert info.damage == f"the row of run 'r' is missing ({path})"
+    assert info.damage == Damage("the row of run 'r' is missing", str(path))
     assert [one.damage for one in await runs.runs() if one.run_id == "r"] == [info.damage]
     repair(path)
     assert (check(path), await runs.load("r")) == ([], before)

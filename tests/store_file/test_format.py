@@ -152,7 +152,7 @@ async def test_d3_the_damage_of_one_run_touches_no_other(path: Path) -> None:
     await write_run(store.checkpointer, "third")
     infos = {info.run_id.split(".")[0]: info for info in await store.checkpointer.runs()}
     assert sorted(infos) == ["long", "short", "third"]
-    assert "runs/short." in (infos["short"].damage or "")
+    assert "runs/short." in str(infos["short"].damage)
     assert (infos["long"].status, infos["long"].damage) == ("completed", None)  # all that a listing needs is exact
     assert await store.checkpointer.load("third")
 

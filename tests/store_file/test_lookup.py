@@ -73,5 +73,5 @@ async def test_d3_a_damaged_session_is_looked_up_as_such_under_its_id(path: Path
     for what in ("the file holds another session than its folder's name says", "does not end as it was written"):
         info = await session.session_info("talk")
         assert info is not None
-        assert (info.session_id, what in (info.damage or ""), str(file) in (info.damage or "")) == ("talk", True, True)
+        assert (info.session_id, what in str(info.damage), str(file) in str(info.damage)) == ("talk", True, True)
         file.write_text('{"v":1,"kind":"session"')
