@@ -63,7 +63,6 @@ _BY_STOP = {
     "limit": Exit.LIMIT,
     "timeout": Exit.LIMIT,
     "cancelled": Exit.TERM,
-    "cancel": Exit.TERM,
     "save": Exit.STORE,
     "provider": Exit.FAILED,
 }

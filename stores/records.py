@@ -77,11 +77,11 @@ def _plus(a: int | None, b: int | None) -> int | None:
 class RunHead:
     """The small mutable part of a run (R2). Every value is JSON; missing ones have these defaults (D2).
 
-    ``stop`` is why an interrupted run stopped: ``{"reason": "signal", "signal": 15}``, or a
-    ``"limit"``, ``"timeout"``, ``"cancel"``, ``"provider"`` or ``"save"``. ``model`` is the one that answered
-    last, ``responses`` counts the responses by agent name. ``cost_usd`` is what the responses cost whose price is
-    known, ``cost_unknown`` the number of the others. ``stopped_calls`` and ``started_calls`` name calls as
-    ``"STEP.POSITION"``.
+    ``stop`` is why an interrupted run stopped: ``{"reason": "signal", "signal": 15, "name": "SIGTERM"}``, a
+    ``"limit"`` or ``"timeout"`` with its numbers, or ``"cancelled"``, ``"provider"``, ``"save"`` or ``"abandoned"``
+    (the task that executed it was cancelled) alone. ``model`` is the one that answered last, ``responses`` counts
+    the responses by agent name. ``cost_usd`` is what the responses cost whose price is known, ``cost_unknown`` the
+    number of the others. ``stopped_calls`` and ``started_calls`` name calls as ``"STEP.POSITION"``.
     ``queued_input`` holds accepted inputs that the transcript has not got yet, as entry JSON.
     ``parent`` is where a fork comes from: ``{"run_id", "save", "step"}``. Of a run with a ``history_limit`` only the
     newest so many saves are history (H1); None is all.

@@ -37,14 +37,6 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 Turn = AssistantTextEntry | ReasoningEntry | ToolCallEntry
 
 
-def wire_transcript(groups: Sequence[Sequence[Entry]]) -> list[Entry]:
-    """The conversation of ``groups``, as `ModelRequest.entries` promises it: see `WireTranscript`."""
-    wire = WireTranscript()
-    for group in groups:
-        wire.add(group)
-    return wire.entries
-
-
 class WireTranscript:
     """A conversation that grows; ``entries`` is what has been added, as `ModelRequest.entries` promises it.
 

@@ -125,9 +125,6 @@ class Live:
             self._told.add(message)
             self.note(message)
 
-    def _on_agent_drift(self, data: dict[str, Any]) -> None:
-        del data  # its notice has said it
-
     def _on_model_started(self, data: dict[str, Any]) -> None:
         if self._progress:
             self._progress.begin("model", f"step {data['step']}: {safe(str(data.get('model')), lines=False)}")

@@ -180,7 +180,6 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_integer)]
 CountOrZero = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
 Seconds = Annotated[float, Field(gt=0), BeforeValidator(_float)]
 SecondsOrZero = Annotated[float, Field(ge=0), BeforeValidator(_float)]
-Amount = Annotated[float, Field(ge=0), BeforeValidator(_float)]
 Nullable = BeforeValidator(_null)
 Json = Annotated[Any, PlainValidator(to_json, json_schema_input_type=Any)]
 JsonObject = Annotated[dict[str, Any], PlainValidator(_object, json_schema_input_type=dict[str, Any])]

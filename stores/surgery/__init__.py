@@ -4,7 +4,7 @@ Nothing here reads or writes a store, and nothing changes what it is given.
 """
 
 from stores.surgery.checksums import entries_checksum, same_entries
-from stores.surgery.finalising import NOT_RUN_TO_ITS_END, cancelled, finalise
+from stores.surgery.finalising import NOT_RUN_TO_ITS_END, cancelled
 from stores.surgery.rewinding import RewindPlan, check_count, cut_short, rewind_plan
 from stores.surgery.trimming import Cut, apply_cuts, is_whole_of, trim_cuts
 
@@ -17,7 +17,6 @@ __all__ = [
     "check_count",
     "cut_short",
     "entries_checksum",
-    "finalise",
     "is_whole_of",
     "rewind_plan",
     "same_entries",

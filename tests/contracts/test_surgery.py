@@ -3,12 +3,10 @@
 from copy import deepcopy
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stores.conformance.samples import every_entry
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, ToolResultEntry, pending_calls
-from stores.surgery import NOT_RUN_TO_ITS_END, cancelled, entries_checksum, finalise, same_entries
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, ToolResultEntry
+from stores.surgery import NOT_RUN_TO_ITS_END, cancelled, entries_checksum, same_entries
 
 
 def said(text: str, step: int = 0) -> InputEntry:
@@ -33,66 +31,6 @@ def test_s6_the_result_of_a_cancelled_call_says_so() -> None:
     result = cancelled(call("a", 3, 2))
     assert result == gone("a", 3, 2)
     assert "not run to its end" in result.output
-
-
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        ([], []),
-        ([said("hi"), call("a", 1, 1), done("a", 1, 1)], [said("hi"), call("a", 1, 1), done("a", 1, 1)]),
-        ([call("a", 1, 1)], [call("a", 1, 1), gone("a", 1, 1)]),
-        (
-            [call("a", 1, 1), call("b", 1, 2), call("c", 1, 3), done("b", 1, 2)],
-            [call("a", 1, 1), call("b", 1, 2), call("c", 1, 3), gone("a", 1, 1), done("b", 1, 2), gone("c", 1, 3)],
-        ),
-        (
-            [call("a", 1, 1), call("b", 1, 2), done("b", 1, 2), said("next", 1)],
-            [call("a", 1, 1), call("b", 1, 2), gone("a", 1, 1), done("b", 1, 2), said("next", 1)],
-        ),
-        (
-            [call("a", 1, 1), AssistantTextEntry(text="x", step=1), call("b", 2, 1)],
-            [call("a", 1, 1), AssistantTextEntry(text="x", step=1), gone("a", 1, 1), call("b", 2, 1), gone("b", 2, 1)],
-        ),
-        (  # ids repeat: the place decides, not the id
-            [call("x", 1, 1), call("x", 1, 2), done("x", 1, 2)],
-            [call("x", 1, 1), call("x", 1, 2), gone("x", 1, 1), done("x", 1, 2)],
-        ),
-        (  # an import without steps or positions: the turn and the n-th of an id decide
-            [call("a"), done("a"), call("b"), call("c"), done("c"), said("so?"), call("b")],
-            [call("a"), done("a"), call("b"), call("c"), gone("b"), done("c"), said("so?"), call("b"), gone("b")],
-        ),
-    ],
-)  # fmt: skip
-def test_s6_finalise_gives_every_call_a_result_in_its_place(entries: list[Entry], expected: list[Entry]) -> None:
-    before = deepcopy(entries)
-    assert finalise(entries) == expected
-    assert entries == before
-    assert finalise(expected) == expected
-
-
-STEPS = st.integers(0, 2)
-POSITIONS = st.integers(0, 3)
-ENTRIES = st.lists(
-    st.one_of(
-        st.builds(said, st.just("in"), STEPS),
-        st.builds(call, st.sampled_from("ab"), STEPS, POSITIONS),
-        st.builds(done, st.sampled_from("ab"), STEPS, POSITIONS),
-    ),
-    max_size=12,
-)
-
-
-@given(ENTRIES)
-def test_z2_finalise_loses_nothing_and_leaves_no_call_open(entries: list[Entry]) -> None:
-    final = finalise(entries)
-    added = [entry for entry in final if not any(entry is old for old in entries)]
-    assert len(final) == len(entries) + len(pending_calls(entries))
-    assert sorted(map(id, entries)) == sorted(id(entry) for entry in final if not any(entry is new for new in added))
-    assert all(isinstance(entry, ToolResultEntry) and entry.kind == "cancelled" for entry in added)
-    assert pending_calls(final) == []
-    assert [e for e in final if not isinstance(e, ToolResultEntry)] == [
-        e for e in entries if not isinstance(e, ToolResultEntry)
-    ]
 
 
 def test_s3_the_checksum_is_the_same_for_the_same_entries_however_their_keys_are_ordered() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse, ToolSpec
-from lovia_cli.models.transcript import wire_transcript
+from lovia_cli.models.transcript import WireTranscript
 from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entry_from_json, entry_to_json
 
 SERVERS = Path(__file__).parent.parent / "servers"
@@ -65,6 +65,14 @@ class Faulty:
 
 StartStrict = Callable[[Sequence[dict[str, Any]]], Strict]
 StartFaulty = Callable[[str], Faulty]
+
+
+def wire_transcript(groups: Sequence[Sequence[Entry]]) -> list[Entry]:
+    """The conversation of ``groups``: see `WireTranscript`."""
+    wire = WireTranscript()
+    for group in groups:
+        wire.add(group)
+    return wire.entries
 
 
 class Talk:

@@ -1,4 +1,4 @@
-"""`wire_transcript`: whatever is stored, the provider gets a valid conversation (Z4)."""
+"""`WireTranscript`: whatever is stored, the provider gets a valid conversation (Z4)."""
 
 import copy
 import json
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lovia_cli.models.transcript import WireIds, wire_arguments, wire_transcript
+from lovia_cli.models.transcript import WireIds, wire_arguments
 from stores.entries import (
     AssistantTextEntry,
     Entry,
@@ -18,6 +18,7 @@ from stores.entries import (
     ToolResultEntry,
     entry_to_json,
 )
+from tests.models.kit import wire_transcript
 
 
 def user(text: str, step: int = 0) -> InputEntry:
