@@ -58,13 +58,21 @@ def check_drift_policy(value: Any) -> None:
 class Agent:
     """A model with instructions and tools.
 
-    ``instructions`` is text or a function of the run's variables that renders it. ``model`` is a `Model`.
-    ``parse_output`` turns the final text into the run's output. It raises `lovia_cli.errors.InvalidOutputError` or
-    ValueError for a text that is none: the model is then told once, and answers again. An output that JSON cannot
-    hold completes the run, but cannot be replayed (R10). ``hooks`` are called around models and tools, and each of
-    ``output_guardrails`` may refuse the output; neither is part of the fingerprint, and a replay runs none (R6).
-    Of its runs the newest ``history_limit`` saves are history, None is all (H1). ``environment`` are the names of the
-    environment variables that it was made with: its runs keep them, and no view shows what those variables hold.
+    ``instructions`` is text or a function of the run's variables that renders it. ``model`` is a `Model`, and
+    ``model_settings`` are sent with each request as they are, over the model's own. ``tools`` are what it may call: of
+    one step up to ``tool_concurrency`` calls at once. ``description`` is for people, and no model is told it.
+    ``limits`` bind a run that has saved no others and is given none (Z8).
+
+    ``output_schema`` is sent to the model, and nothing here checks an answer by it: that is for ``parse_output``, which
+    turns the final text into the run's output. It raises `lovia_cli.errors.InvalidOutputError` or ValueError for a
+    text that is none: the model is then told once, and answers again. An output that JSON cannot hold completes the
+    run, but cannot be replayed (R10).
+
+    ``hooks`` are called around models and tools, and each of ``output_guardrails`` may refuse the output; neither is
+    part of the fingerprint, and a replay runs none (R6). ``on_drift`` says what becomes of a run that is resumed with
+    another fingerprint than it was saved with: ``warn``, ``error`` or ``ignore`` (Z7). Of its runs the newest
+    ``history_limit`` saves are history, None is all (H1). ``environment`` are the names of the environment variables
+    that it was made with: its runs keep them, and no view shows what those variables hold.
     """
 
     name: str

@@ -45,6 +45,10 @@ class StopSwitch:
         self._fired: asyncio.Future[Stopped] | None = None
 
     def stop(self, reason: Stopped) -> None:
+        """Stop the run for ``reason``, which becomes its ``stop``.
+
+        From the run's event loop only; another thread calls ``loop.call_soon_threadsafe(switch.stop, reason)``.
+        """
         if self.reason is None:
             self.reason = reason
             if self._fired is not None:
@@ -65,7 +69,15 @@ class RunResult:
     """How a run ended (R13). The numbers count this run only, all its processes together.
 
     ``entries`` are the run's own, ``messages`` the whole conversation (history first). ``status`` is ``completed``
-    unless the run stopped or failed: then ``error`` is why, and `raise_for_status` raises it.
+    unless the run stopped or failed: then ``error`` is why, and `raise_for_status` raises it. A completed run has an
+    ``error``, too, when a store failed behind its end (R7).
+
+    ``output`` is what the agent's ``parse_output`` made, or the final text; of a replayed run it is the stored form
+    of that (R6). ``cost_usd`` is US dollars, and None as soon as one response's price is unknown. ``model`` is the one
+    that answered last. ``stop`` and ``approvals`` are those of the `RunHead`. ``replayed`` tells that the run was
+    completed before, and no model asked (R6); ``resumed``, that an unfinished run has gone on; ``input_ignored``, that
+    the input given was not the one which the run has (R5). ``warnings`` are sentences for people, and ``snapshot`` is
+    the stored run that all of it is read from.
     """
 
     run_id: str
