@@ -45,7 +45,7 @@ async def get_checkpoint_history(
     """The newest ``limit`` saves of a run, or all, newest first (H1).
 
     None when the store keeps no history; an unknown run gives an empty list. Listing reads no transcripts: each is
-    read when its `KeptSave.snapshot` is asked for.
+    read when its `KeptSave.snapshot` is asked for. Raises `UserError` for a ``limit`` that is no whole number from 0.
     """
     if not isinstance(store, History):
         return None

@@ -18,7 +18,10 @@ RESULTS = "results"
 
 
 class FileResultStore:
-    """A `ResultStore` in a ``.lovia`` folder: ``results/RUN/STEP-POSITION.json``."""
+    """A `ResultStore` in a ``.lovia`` folder: ``results/RUN/STEP-POSITION.json``.
+
+    ``path`` is the folder. The first write makes it, unless ``create`` is False: then it raises `StoreError`.
+    """
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)

@@ -38,7 +38,8 @@ _PAUSE = 0.02
 class FileCheckpointer:
     """A `Checkpointer`, `RunIndex`, `History`, `KeptHistories`, `RunLog`, `StepEntries` and `Fork` (R11).
 
-    All in one ``.lovia`` folder. What it knows of one id it finds by its name.
+    All in one ``.lovia`` folder, ``path``: the first write makes it, unless ``create`` is False: then it raises
+    `StoreError`. What it knows of one id it finds by its name.
     """
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:

@@ -84,7 +84,10 @@ def refuse_vanished(root: Root, session_id: str) -> None:
 
 
 class FileSession:
-    """A `Session` in one ``.lovia`` folder, which can be listed, rewound, trimmed and forked. For one machine."""
+    """A `Session` in one ``.lovia`` folder, which can be listed, rewound, trimmed and forked. For one machine.
+
+    ``path`` is the folder. The first write makes it, unless ``create`` is False: then it raises `StoreError`.
+    """
 
     def __init__(self, path: str | Path | Root, *, create: bool = True) -> None:
         self._root = path if isinstance(path, Root) else Root(path, create=create)

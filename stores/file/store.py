@@ -14,7 +14,7 @@ class FileStore:
     """The file store: one folder, one writer thread, sessions and runs in it.
 
     Nothing is read or written before it is asked for. The first write makes the folder, unless ``create`` is
-    False: then it is refused. Reading never makes anything; a store that is not there is empty.
+    False: then it raises `StoreError`. Reading never makes anything; a store that is not there is empty.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:

@@ -27,7 +27,11 @@ RESULTS = Part(
 
 
 class SQLiteResultStore:
-    """A `ResultStore` in one SQLite file, which other stores may share."""
+    """A `ResultStore` in one SQLite file, which other stores may share.
+
+    ``wal=True`` turns the file to WAL mode at the first write; with False it stays what it is. Another process's lock
+    is waited for ``busy_timeout`` seconds, and then it is a `StoreBusyError`.
+    """
 
     def __init__(self, path: str | Path | Database, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:
         self._database = path if isinstance(path, Database) else Database(path, wal=wal, busy_timeout=busy_timeout)

@@ -32,8 +32,8 @@ class SQLiteCheckpointer:
     forked, and exported and imported as whole logs (`RunLog`).
 
     ``wal=True`` turns the file to WAL mode: one flush a save in place of several, and readers never wait. Another
-    process's lock is waited for ``busy_timeout`` seconds. For one machine (R11): the leases are locks in the
-    folder ``PATH.locks`` beside the file.
+    process's lock is waited for ``busy_timeout`` seconds, and then it is a `StoreBusyError`. For one machine (R11):
+    the leases are locks in the folder ``PATH.locks`` beside the file.
     """
 
     def __init__(self, path: str | Path | Database, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:

@@ -38,7 +38,8 @@ class SQLiteSession:
     """A `Session` in one SQLite file, which other stores may share. It can be listed, rewound, trimmed,
     forked and imported.
 
-    ``wal=True`` turns the file to WAL mode. Another process's lock is waited for ``busy_timeout`` seconds.
+    ``wal=True`` turns the file to WAL mode at the first write; with False it stays what it is. Another process's lock
+    is waited for ``busy_timeout`` seconds, and then it is a `StoreBusyError`.
     """
 
     def __init__(self, path: str | Path | Database, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:

@@ -14,6 +14,8 @@ class SQLiteStore:
     """Sessions, runs and archived outputs in one file, with one connection and one thread.
 
     Nothing is read or written before it is asked for, and reading makes nothing: a file that is not there is empty.
+    ``wal=True`` turns the file to WAL mode at the first write; with False it stays what it is. Another process's lock
+    is waited for ``busy_timeout`` seconds, and then it is a `StoreBusyError`.
     """
 
     def __init__(self, path: str | Path, *, wal: bool = False, busy_timeout: float = BUSY_TIMEOUT) -> None:
