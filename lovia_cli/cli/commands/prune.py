@@ -7,6 +7,7 @@ from typing import Annotated
 
 from lovia_cli.cli.answers import Answer, Told
 from lovia_cli.cli.confirming import NOT_DONE, DryRun, Yes, agreed
+from lovia_cli.cli.deleting import drop_results
 from lovia_cli.cli.driving import drive_stores
 from lovia_cli.cli.durations import seconds_given
 from lovia_cli.cli.options import Call
@@ -111,8 +112,8 @@ async def _remove(stores: Stores, run: RunInfo) -> bool:
         await stores.runs.delete(run.run_id)
     except RunLockedError:
         return False
-    if stores.results and not await _is_in_session(stores, run):
-        await stores.results.drop(run.run_id)
+    if not await _is_in_session(stores, run):
+        await drop_results(stores, [run.run_id])
     return True
 
 
