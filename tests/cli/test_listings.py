@@ -265,7 +265,7 @@ def test_k2_input_that_waits_for_the_run_to_go_on_is_shown(lovia: Lovia) -> None
     assert [entry["text"] for entry in lovia("show", "r1", "--json").json["queued_input"]] == ["also this"]
     assert lovia("show", "r1", "-o", "ndjson").lines[-1]["kind"] == "queued_input"
     exported = lovia("export", "r1", "--format", "md").out
-    assert exported.endswith("### Queued: sent when the run goes on\n\n**user**\n\n> also this\n")
+    assert exported.endswith("### Queued: sent when the run goes on\n\n**user**\n\n```\nalso this\n```\n")
     assert lovia("resume", "r1").code == 0
     assert lovia("show", "r1", "--json").json["queued_input"] == []
 
