@@ -21,9 +21,9 @@ from lovia_cli.models.prices import cost_usd
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
 from stores.closing import last_text
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
+from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
 from stores.records import Status, Usage
-from stores.values import clean_text, plain
+from stores.values import ValueNotStorable, clean_text, plain
 
 
 class Loop:
@@ -131,7 +131,7 @@ class Loop:
 
     async def _save(self, response: ModelResponse, step: int) -> None:
         head, usage = self._journal.head, response.usage
-        entries = recorded(response, step)
+        entries, extra = recorded(response, step), _stored_form(response.extra)
         cost = cost_usd(response.model or self._agent.model.id, usage)
         await self._journal.record(
             "response",
@@ -142,7 +142,7 @@ class Loop:
                 "finish_reason": response.finish_reason,
                 "usage": usage.as_json(),
                 "cost_usd": cost,
-                **({"response": plain(response.extra)} if response.extra else {}),
+                **({"response": extra} if extra else {}),
             },
             cost_usd=head.cost_usd if cost is None else (head.cost_usd or 0.0) + cost,
             cost_unknown=head.cost_unknown + (cost is None),
@@ -200,11 +200,14 @@ class Loop:
 
 
 def recorded(response: ModelResponse, step: int) -> list[Entry]:
-    """The response's entries as they are stored: numbered, in clean Unicode, and at least one."""
+    """The response's entries as they are stored: numbered, in clean Unicode, and at least one.
+
+    A private part that no store can hold is left out.
+    """
     entries: list[Entry] = []
     position = 0
     for entry in response.entries:
-        provider = plain(entry.provider) if entry.provider is not None else None
+        provider = _stored_form(entry.provider)
         if isinstance(entry, ToolCallEntry):
             position += 1
             entries.append(
@@ -221,6 +224,14 @@ def recorded(response: ModelResponse, step: int) -> list[Entry]:
         else:
             entries.append(replace(entry, text=clean_text(entry.text), step=step, provider=provider))
     return entries or [AssistantTextEntry(text="", step=step)]
+
+
+def _stored_form(private: JSON) -> JSON:
+    """A model's private part as it is stored; None when it cannot be: the answer is paid for, and worth more."""
+    try:
+        return plain(private)
+    except ValueNotStorable:
+        return None
 
 
 def _call_json(call: ToolCallEntry) -> dict[str, Any]:

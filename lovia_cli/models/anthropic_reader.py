@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from lovia_cli.models.base import Delta, ModelResponse, ReasoningDelta, TextDelta
-from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, check_answer, count, merge, storable, usage_of
+from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, check_answer, count, merge, usage_of
 from stores.entries import AssistantTextEntry, ReasoningEntry, ToolCallEntry
 from stores.records import Usage
 
@@ -74,7 +74,7 @@ class AnthropicReader:
         check_answer(finish, entries, refusal=self._refusal, last_call_shows=self._streamed)
         usage = {**self._usage, **self._final_usage}
         return ModelResponse(
-            entries=storable(entries),
+            entries=entries,
             finish_reason=finish,
             usage=self._used(),
             model=f"{self._provider}:{self._model}",

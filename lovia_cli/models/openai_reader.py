@@ -19,7 +19,6 @@ from lovia_cli.models.wire import (
     check_answer,
     count,
     merge,
-    storable,
     usage_of,
     whole_arguments,
 )
@@ -71,7 +70,7 @@ class OpenAIReader:
         entries: list[Turn] = [*self._reasoning(), *self._said(), *calls]
         check_answer(finish, entries, refusal=self._refusal)
         return ModelResponse(
-            entries=storable(entries),
+            entries=entries,
             finish_reason="tool_calls" if calls and finish in {None, "stop", "function_call"} else finish or "stop",
             usage=self._used(),
             model=self._model_id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from lovia_cli.errors import AgentFileError
@@ -13,7 +12,7 @@ from lovia_cli.tools.base import ToolArgumentsError
 from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry
 from stores.errors import LoviaError
 from stores.records import Usage
-from stores.values import ValueNotStorable, clean_text, plain
+from stores.values import clean_text
 
 Turn = AssistantTextEntry | ReasoningEntry | ToolCallEntry
 """What a response is made of."""
@@ -91,19 +90,6 @@ def system_text(request: ModelRequest) -> str:
     """The system prompt and the system inputs as one text: providers take it once, at the front."""
     inputs = [entry.text for entry in request.entries if isinstance(entry, InputEntry) and entry.role == "system"]
     return "\n\n".join(text for text in (request.system or "", *inputs) if text.strip())
-
-
-def storable(entries: Sequence[Turn]) -> list[Turn]:
-    """``entries`` without private parts that no store can hold: an answer is worth more than they are."""
-    return [entry if _has_form(entry.provider) else replace(entry, provider=None) for entry in entries]
-
-
-def _has_form(value: Any) -> bool:
-    try:
-        plain(value)
-    except ValueNotStorable:
-        return False
-    return True
 
 
 def checked_settings(settings: dict[str, JSON], reserved: frozenset[str]) -> dict[str, JSON]:

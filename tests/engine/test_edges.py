@@ -1,11 +1,14 @@
 """Cancellations, odd moments and odd tools: what a second look at the engine found."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from lovia_cli.engine.runner import CheckpointOptions, Runner, StopSwitch
 from lovia_cli.errors import SignalReceived, StoreBusyError, StoreWriteError, UserError
+from lovia_cli.models.base import ModelResponse
+from stores.entries import AssistantTextEntry, ReasoningEntry
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from stores.records import RunHead, RunSnapshot
 from tests.engine.kit import Crash, CrashingCheckpointer, FakeTool, Requests, agent, at, calls, transcript
@@ -76,6 +79,28 @@ async def test_x13_what_a_tool_raises_never_ends_the_run(raised, said):
 
     result = await Runner.run(agent([calls("a"), "done"], FakeTool(action=work)), "go")
     assert transcript(result.entries)[2:] == [f"error:1.1 {said}", "assistant:done"]
+
+
+async def test_r1_an_answer_is_kept_without_the_private_parts_that_no_store_can_hold():
+    asked = Requests()
+
+    class Odd:
+        id = "odd"
+
+        async def respond(self, request):
+            asked(request)
+            kept, deep = {"name": "odd", "n": 1}, {}
+            for _ in range(300):
+                deep = {"name": "odd", "in": deep}
+            entries = [ReasoningEntry(text="hm", provider=deep), AssistantTextEntry(text="paid for", provider=kept)]
+            yield ModelResponse(entries=entries, finish_reason="stop", extra={"raw": object()})
+
+    store, odd = InMemoryCheckpointer(), replace(agent(["x"]), model=Odd())
+    results = [await Runner.outcome(odd, "go", checkpoint=at(store, "r1")) for _ in range(2)]
+    assert [(result.status, result.output) for result in results] == [("completed", "paid for")] * 2
+    assert asked.numbers == [1]
+    assert [entry.provider for entry in results[0].entries[1:]] == [None, {"name": "odd", "n": 1}]
+    assert "response" not in (await store.history("r1"))[1].info
 
 
 async def test_r8_a_snapshot_without_entries_is_refused():

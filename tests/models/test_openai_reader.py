@@ -114,14 +114,6 @@ def test_content_parts_of_an_unknown_kind_keep_their_place() -> None:
     )
 
 
-def test_a_private_part_that_no_store_can_hold_is_left_out_and_the_answer_kept() -> None:
-    deep: list[Any] = []
-    for _ in range(300):
-        deep = [deep]
-    _, response = read(chunk("stop", content="hi", x_deep=deep, reasoning="hm"))
-    assert response.entries == [ReasoningEntry(text="hm"), AssistantTextEntry(text="hi")]
-
-
 def test_empty_fields_that_mean_nothing_are_no_reasoning() -> None:
     message = {"role": "assistant", "content": "hi", "refusal": None, "annotations": [], "reasoning_content": ""}
     _, response = read({"choices": [{"message": message, "finish_reason": "stop"}]})
