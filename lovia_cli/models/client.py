@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -15,9 +14,10 @@ if TYPE_CHECKING:
 
 
 async def load_sdk(module: str, extra: str) -> Any:
-    """Import a vendor's SDK off the event loop. Raises `AgentFileError`, naming the extra, when it is missing."""
-    if module in sys.modules:
-        return sys.modules[module]
+    """Import a vendor's SDK off the event loop. Raises `AgentFileError`, naming the extra, when it is missing.
+
+    One that is there already is imported all the same: another run may be at it, and then this waits for the whole.
+    """
     from asyncio import to_thread
 
     try:

@@ -1,8 +1,14 @@
-"""`LoopClient`: one client a loop, closed with its loop whoever forgot it."""
+"""`LoopClient`: one client a loop, closed with its loop whoever forgot it; `load_sdk`: an SDK, and the whole of it."""
 
 import asyncio
+import sys
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
-from lovia_cli.models.client import LoopClient
+import pytest
+
+from lovia_cli.models.client import LoopClient, load_sdk
 
 
 class FakeClient:
@@ -55,3 +61,23 @@ def test_a_client_that_was_closed_is_made_anew() -> None:
 
     asyncio.run(close_between())
     assert (len(first.closed_in), len(second.closed_in)) == (1, 1)
+
+
+def test_an_sdk_that_another_run_is_importing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = SimpleNamespace(begun=Event(), go_on=Event())
+    (tmp_path / "slow_sdk.py").write_text("import slow_gate as gate\ngate.begun.set()\ngate.go_on.wait()\nWHOLE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "slow_gate", gate)
+
+    async def whole() -> bool:
+        return hasattr(await load_sdk("slow_sdk", "openai"), "WHOLE")
+
+    async def load_twice() -> list[bool]:
+        first = asyncio.ensure_future(whole())
+        await asyncio.to_thread(gate.begun.wait)
+        second = asyncio.ensure_future(whole())
+        await asyncio.sleep(0)
+        gate.go_on.set()
+        return await asyncio.gather(first, second)
+
+    assert asyncio.run(load_twice()) == [True, True]
