@@ -12,7 +12,8 @@ from copy import deepcopy
 from typing import Any
 
 from lovia_cli.models.base import Delta, ModelResponse, ReasoningDelta, TextDelta
-from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, check_answer, count, merge, usage_of
+from lovia_cli.models.pieces import joined, merge
+from lovia_cli.models.wire import BadAnswer, ErrorBody, Halves, Turn, check_answer, count, usage_of
 from stores.entries import AssistantTextEntry, ReasoningEntry, ToolCallEntry
 from stores.records import Usage
 
@@ -32,7 +33,7 @@ class AnthropicReader:
     def __init__(self, provider: str, model: str) -> None:
         self._provider, self._model = provider, model
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._inputs: dict[int, str] = {}
+        self._inputs: dict[int, list[str]] = {}
         self._stop: str | None = None
         self._refusal = ""
         self._usage: dict[str, Any] = {}
@@ -67,7 +68,7 @@ class AnthropicReader:
             raise BadAnswer("the answer holds no message")
         if self._stop is None:
             raise BadAnswer("the answer broke off before its end: it has no stop reason")
-        entries = [self._entry(index, block) for index, block in sorted(self._blocks.items())]
+        entries = [self._entry(index, joined(block)) for index, block in sorted(self._blocks.items())]
         entries = [entry for entry in entries if not (isinstance(entry, AssistantTextEntry) and not entry.text)]
         finish = _FINISH.get(self._stop, self._stop)
         # A whole message holds a call's input as an object, however little of it had come.
@@ -110,9 +111,11 @@ class AnthropicReader:
             return
         kind = delta.get("type")
         if kind == "input_json_delta":
-            self._inputs[index] = self._inputs.get(index, "") + str(delta.get("partial_json") or "")
+            self._inputs.setdefault(index, []).append(str(delta.get("partial_json") or ""))
         elif kind == "citations_delta":
-            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+            if not isinstance(block.get("citations"), list):
+                block["citations"] = []
+            block["citations"].append(delta.get("citation"))
         else:
             merge(block, {name: value for name, value in delta.items() if name != "type"})
         yield from self._show(delta.get("text") if kind == "text_delta" else None)
@@ -135,7 +138,7 @@ class AnthropicReader:
 
     def _entry(self, index: int, block: dict[str, Any]) -> Turn:
         kind = block.get("type")
-        streamed = self._inputs.get(index, "")
+        streamed = "".join(self._inputs.get(index, ()))
         if kind == "tool_use":
             # A stream begins each call with an empty input, which says nothing of what was to come.
             given = (block.get("input") or None) if self._streamed else block.get("input")

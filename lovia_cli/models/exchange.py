@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from typing import Any, TypeVar
 
 from lovia_cli.errors import ProviderError
@@ -17,6 +17,9 @@ from lovia_cli.models.wire import BadAnswer, ErrorBody
 
 MAX_BODY = 64 * 1024 * 1024
 """The largest answer that is read when it is not streamed, in bytes."""
+
+MAX_STREAM = 4 * MAX_BODY
+"""The same of a stream, in which a word of the answer is wrapped in some hundred bytes."""
 
 T = TypeVar("T")
 _END: Any = object()
@@ -48,8 +51,11 @@ class Exchange:
         """
         response = await self._in_time(self._post(path, body))
         self.status = response.status_code
+        streamed = "text/event-stream" in response.headers.get("content-type", "")
+        pieces = response.aiter_bytes  # which the SDK reads a stream by, too
+        response.aiter_bytes = lambda: _capped(pieces(), MAX_STREAM if streamed else MAX_BODY)
         try:
-            if "text/event-stream" not in response.headers.get("content-type", ""):
+            if not streamed:
                 yield await self._in_time(_whole_body(response))
                 return
             stream = aiter(self._sdk.AsyncStream(cast_to=object, response=response, client=self._client))
@@ -108,13 +114,21 @@ class Exchange:
         return faults.bad_answer(BadAnswer("its answer is not valid JSON"), status)
 
 
+async def _capped(pieces: AsyncIterator[bytes], cap: int) -> AsyncIterator[bytes]:
+    """The pieces. Raises `BadAnswer` when they are more than ``cap`` bytes: a server may never end."""
+    read = 0
+    async for piece in pieces:
+        read += len(piece)
+        if read > cap:
+            raise BadAnswer(f"its answer is longer than {cap // 1024 // 1024} MB")
+        yield piece
+
+
 async def _whole_body(response: Any) -> Any:
-    """The body as JSON. Raises ValueError when it is none, `BadAnswer` when it is empty or too long."""
+    """The body as JSON. Raises ValueError when it is none, `BadAnswer` when it is empty."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) > MAX_BODY:
-            raise BadAnswer(f"its answer is longer than {MAX_BODY // 1024 // 1024} MB")
     if not body.strip():
         raise BadAnswer("its answer is empty")
     return json.loads(body)

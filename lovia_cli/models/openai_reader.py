@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lovia_cli.models.base import Delta, ModelResponse, ReasoningDelta, TextDelta
+from lovia_cli.models.pieces import joined, merge
 from lovia_cli.models.wire import (
     BadAnswer,
     ErrorBody,
@@ -18,7 +19,6 @@ from lovia_cli.models.wire import (
     Turn,
     check_answer,
     count,
-    merge,
     usage_of,
     whole_arguments,
 )
@@ -84,7 +84,7 @@ class OpenAIReader:
     @property
     def _refusal(self) -> str:
         """What the model says in place of an answer."""
-        refusal = self._fields.get("refusal")
+        refusal = joined(self._fields).get("refusal")
         return refusal.strip() if isinstance(refusal, str) else ""
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
@@ -132,7 +132,8 @@ class OpenAIReader:
             call["id"] = call["id"] or str(item.get("id") or "")
             if (name := str(function.get("name") or "")) != call["name"]:
                 call["name"] += name
-            call["arguments"] += _argument_text(function.get("arguments"))
+            if text := _argument_text(function.get("arguments")):
+                call["arguments"].append(text)
             merge(call["call"], {key: value for key, value in item.items() if key not in _CALL_FIELDS})
             extra = {key: value for key, value in function.items() if key not in {"name", "arguments"}}
             merge(call["function"], extra)
@@ -149,16 +150,16 @@ class OpenAIReader:
             same = self._calls[-1:] if not named else []
         else:
             same = [call for call in self._calls if call["index"] == index][-1:]
-            if same and named and (call_id != same[0]["id"] or whole_arguments(same[0]["arguments"])):
+            if same and named and (call_id != same[0]["id"] or _is_another(item, same[0])):
                 same = []
         if same:
             return same[0]
-        self._calls.append({"index": index, "id": "", "name": "", "arguments": "", "call": {}, "function": {}})
+        self._calls.append({"index": index, "id": "", "name": "", "arguments": [], "call": {}, "function": {}})
         return self._calls[-1]
 
     def _reasoning(self) -> Iterator[ReasoningEntry]:
         """The reasoning and all other fields we do not know, as one entry."""
-        fields = {name: value for name, value in self._fields.items() if value or name not in _OFTEN_EMPTY}
+        fields = {name: value for name, value in joined(self._fields).items() if value or name not in _OFTEN_EMPTY}
         fields.pop("refusal", None)
         if not fields:
             return
@@ -177,7 +178,7 @@ class OpenAIReader:
         """The content: one text, or parts of which some may be of a kind that we do not know."""
         if text := "".join(self._text):
             yield AssistantTextEntry(text=text)
-        for part in self._parts:
+        for part in map(joined, self._parts):
             if part.get("type") == "text" and isinstance(part.get("text"), str):
                 extra = {name: value for name, value in part.items() if name not in {"type", "text"}}
                 own = {"name": self._provider, "part": extra} if extra else None
@@ -186,9 +187,9 @@ class OpenAIReader:
                 yield ReasoningEntry(text="", provider={"name": self._provider, "part": part})
 
     def _call(self, call: dict[str, Any]) -> ToolCallEntry:
-        extra = {name: call[name] for name in ("call", "function") if call[name]}
+        extra = {name: joined(call[name]) for name in ("call", "function") if call[name]}
         own = {"name": self._provider, **extra} if extra else None
-        return ToolCallEntry(id=call["id"], name=call["name"], arguments=call["arguments"], provider=own)
+        return ToolCallEntry(id=call["id"], name=call["name"], arguments="".join(call["arguments"]), provider=own)
 
     def _used(self) -> Usage:
         usage = self._usage
@@ -202,6 +203,19 @@ class OpenAIReader:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _is_another(item: dict[str, Any], call: dict[str, Any]) -> bool:
+    """True when the piece cannot be of the call, whose arguments are whole.
+
+    Some servers repeat id and name with each piece. They are taken for whole, and read for it, only where one object
+    can end and the next begin.
+    """
+    begun = _argument_text(_object(item.get("function")).get("arguments")).lstrip()
+    last = next((piece for piece in reversed(call["arguments"]) if piece.strip()), "")
+    if begun[:1] not in {"", "{"} or not last.rstrip().endswith("}"):
+        return False
+    return whole_arguments("".join(call["arguments"]))
 
 
 def _argument_text(value: Any) -> str:

@@ -192,37 +192,3 @@ def whole_arguments(text: str) -> bool:
     except ToolArgumentsError:
         return False
     return bool(text.strip())
-
-
-_WHOLE = frozenset({"type", "id", "index", "format", "name", "role", "object"})
-"""Text fields that a stream repeats or sends once, but never in pieces."""
-
-
-def merge(into: dict[str, Any], piece: dict[str, Any]) -> None:
-    """Add a streamed piece of an object whose fields we do not know.
-
-    Texts grow, objects merge, lists of numbered objects merge by their ``index`` and others grow; null
-    says nothing.
-    """
-    for key, new in piece.items():
-        old = into.get(key)
-        if new is None and key in into:
-            continue
-        if isinstance(old, str) and isinstance(new, str) and key not in _WHOLE:
-            into[key] = old + new
-        elif isinstance(old, dict) and isinstance(new, dict):
-            merge(old, new)
-        elif isinstance(old, list) and isinstance(new, list):
-            _merge_list(old, new)
-        else:
-            into[key] = new
-
-
-def _merge_list(into: list[Any], pieces: list[Any]) -> None:
-    for piece in pieces:
-        number = piece.get("index") if isinstance(piece, dict) else None
-        same = [item for item in into if number is not None and isinstance(item, dict) and item.get("index") == number]
-        if same:
-            merge(same[0], piece)
-        else:
-            into.append(piece)

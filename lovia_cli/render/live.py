@@ -32,9 +32,9 @@ class Live:
         self._streaming = self._out is not None and self._out.is_terminal
         self._paint = Paint(settings.color and streams.err.is_terminal)
         self._progress = self._new_progress(settings)
-        self._streamed = ""
+        self._streamed: list[str] = []
         self._cut = self._broken = False
-        self._reasoning = ""
+        self._reasoning: list[str] = []
         self._mid_line = False
         self._told: set[str] = set()
         self._run_id = ""
@@ -55,7 +55,7 @@ class Live:
         """Show one event; kinds that nobody needs to see are passed over."""
         self._run_id = event.run_id
         if event.type in ("model.started", "model.retry"):
-            self._streamed, self._cut, self._broken = "", False, False
+            self._streamed, self._cut, self._broken = [], False, False
         if event.type == "model.started":
             self._asked_at = event.ts
         elif event.type == "model.finished" and self._verbose:
@@ -95,7 +95,7 @@ class Live:
         if self._out is None or output is None:
             return
         text = output if isinstance(output, str) else _as_text(output)
-        if self._broken or not text or self._streamed != text:
+        if self._broken or not text or "".join(self._streamed) != text:
             self._end_line()
             self._out.text(safe(text))
             self._mid_line = not text.endswith("\n")
@@ -133,16 +133,20 @@ class Live:
         self._end_reasoning()
         if self._streaming and self._out is not None and data["text"]:
             self._broken = self._broken or self._cut
-            self._streamed += data["text"]
+            self._streamed.append(data["text"])
             self._out.text(safe(data["text"]))
             self._mid_line = not data["text"].endswith("\n")
 
     def _on_reasoning_delta(self, data: dict[str, Any]) -> None:
         """With ``-vv``, by whole lines."""
         if self._verbose > 1:
-            *lines, self._reasoning = (self._reasoning + str(data.get("text"))).split("\n")
-            for line in lines:
+            *ends, rest = str(data.get("text")).split("\n")
+            for end in ends:
+                line = "".join([*self._reasoning, end])
                 self._line(self._paint.dim(f"reasoning: {safe(line, lines=False)}"))
+                self._reasoning = []
+            if rest:
+                self._reasoning.append(rest)
 
     def _end_reasoning(self) -> None:
         if self._reasoning:

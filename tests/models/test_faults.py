@@ -158,10 +158,11 @@ async def test_retry_after_is_read_in_both_forms(faulty: StartFaulty, step: str,
     assert least <= caught.value.retry_after <= most
 
 
-async def test_an_answer_that_is_too_long_is_none(faulty: StartFaulty) -> None:
-    talk = Talk(OpenAIModel("m", base_url=faulty("huge:80").url))
+@pytest.mark.parametrize(("step", "cap"), [("huge:80", 64), ("ssehuge:300", 256)])
+async def test_an_answer_that_is_too_long_is_none(faulty: StartFaulty, step: str, cap: int) -> None:
+    talk = Talk(OpenAIModel("m", base_url=faulty(step).url))
     talk.say("go")
-    with pytest.raises(ProviderError, match="its answer is longer than 64 MB"):
+    with pytest.raises(ProviderError, match=f"its answer is longer than {cap} MB"):
         await talk.step()
 
 
