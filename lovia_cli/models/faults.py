@@ -26,7 +26,8 @@ _LASTING_KINDS = frozenset(
 )  # fmt: skip
 _REFUSED_KINDS = frozenset({"authentication_error", "permission_error", "invalid_api_key", "unauthorized"})
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0]+")
-_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+# What is not closed goes to the end of the page: nothing that was read through is looked at again from its middle.
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import pytest
 from lovia_cli.errors import CredentialsError, ProviderError
 from lovia_cli.models.anthropic import AnthropicModel
 from lovia_cli.models.base import ModelResponse
+from lovia_cli.models.faults import Faults
 from lovia_cli.models.openai import OpenAIModel
 from lovia_cli.models.provider import ProviderModel
 from lovia_cli.models.retry import RetryPolicy, with_retries
@@ -75,6 +76,13 @@ async def test_a_fault_is_a_provider_error_that_names_provider_and_status(
     assert KEY not in f"{error.as_json()} {error!r} {error.__cause__!r} {talk.model!r}"
     assert not any(ord(letter) < 32 for letter in error.message)
     assert len(talk.groups[0]) == 1
+
+
+@pytest.mark.parametrize("tail", ["<script ", "<style>a", "<", "</script"])
+async def test_an_error_page_is_read_once_however_it_is_broken(tail: str) -> None:
+    page = "<html><style>p {}</STYLE><p class=a>Down.</p>" + tail * 100_000
+    error = Faults(label="x").status(503, {}, page.encode())
+    assert error.message == "x answered 503: an HTML page: Down."
 
 
 async def test_a_refused_key_is_a_credentials_error_that_names_the_variable(faulty: StartFaulty) -> None:
