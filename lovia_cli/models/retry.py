@@ -112,7 +112,7 @@ async def with_retries(
         if on_retry and models:
             on_retry(attempt, wait, failure, other)
         await sleep(wait)
-    raise _verdict(failures)
+    raise _verdict([*failures, failure])  # not among them when its wait took longer than the deadline allows
 
 
 async def _one_answer(model: Model, request: ModelRequest, end: float) -> AsyncGenerator[Delta, None]:

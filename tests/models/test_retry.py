@@ -1,5 +1,6 @@
 """`with_retries`: again after a failure that may pass, never after a response, and not for ever."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -102,6 +103,17 @@ async def test_a_wait_past_the_deadline_is_not_begun() -> None:
     with pytest.raises(ProviderError, match="down"):
         await retries.ask(model, RetryPolicy(deadline=4.0))
     assert (model.asked, retries.told) == (1, [])
+
+
+async def test_r3_a_wait_that_took_longer_than_the_deadline_ends_in_the_failure_before_it() -> None:
+    class Suspended(Retries):
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.sleep(0.2 if seconds else 0)
+
+    refused, model = ScriptedModel([{"fail": {"status": 400}, "text": ""}]), Failing(passing(said="busy"), passing())
+    with pytest.raises(ProviderError, match="busy"):
+        await Suspended().ask(FallbackModel([refused, model]), RetryPolicy(first_wait=0.01, deadline=0.2))
+    assert model.asked == 1
 
 
 async def test_the_deadline_stops_a_request_under_way() -> None:
