@@ -19,7 +19,8 @@ CANCEL_POLL_SECONDS = 0.4
 async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
     """The result of ``work``; when ``stop`` comes first, abandon it, let it clean up, and raise the reason.
 
-    Work that is done counts, even when the stop came at the same moment: what was paid for is kept.
+    Work that is done counts, even when the stop came at the same moment: what was paid for is kept. So is what is done
+    when the caller is cancelled: it is given back, and the cancellation comes with the next wait, which is the save's.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -27,9 +28,22 @@ async def unless_stopped(stop: StopSwitch, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
+    except asyncio.CancelledError as cancellation:
+        if not task.done() or task.cancelled() or task.exception() is not None:
+            raise
+        _put_off(cancellation)
+        return task.result()
     finally:
         await _abandon(task)
     raise stop.fired.result()
+
+
+def _put_off(cancellation: asyncio.CancelledError) -> None:
+    """Have the running task cancelled at its next wait. It counts as the one cancellation that it is."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    task.cancel(*cancellation.args)
 
 
 async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) -> T:

@@ -1,12 +1,16 @@
 """Limits, timeouts, stops, cancel, failures: how a run ends before its end, and goes on (R3, Z1, Z2, Z9)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from lovia_cli.agent import Limits
 from lovia_cli.engine.runner import Runner, StopSwitch
+from lovia_cli.engine.stopping import unless_stopped
 from lovia_cli.errors import ConflictError, LimitReached, ProviderError, RunNotFoundError, SignalReceived, UserError
+from lovia_cli.models.base import ModelResponse
+from stores.entries import AssistantTextEntry
 from stores.memory import InMemoryCheckpointer
 from tests.engine.kit import Crash, CrashingCheckpointer, FakeTool, Requests, agent, at, calls, transcript
 
@@ -111,6 +115,65 @@ async def test_r3_cancelling_the_task_interrupts_the_run_and_is_raised():
     assert (
         await Runner.run(agent([calls("a"), "done"], FakeTool()), "go", checkpoint=at(store, "r1"))
     ).output == "done"
+
+
+@pytest.mark.parametrize("batch", [("a",), ("a", "b")])
+@pytest.mark.parametrize("store", [InMemoryCheckpointer, CrashingCheckpointer])
+async def test_r1_what_is_done_when_the_task_is_cancelled_is_kept(store, batch):
+    store, running = store(), asyncio.Event()
+
+    async def work(arguments, context):
+        if len(batch) == 2 and arguments["x"] == "b":
+            running.set()
+            await asyncio.Event().wait()
+        elif len(batch) == 2:
+            await running.wait()
+        asyncio.get_running_loop().call_soon(task.cancel)
+        return "paid for"
+
+    bot, tool = agent([calls(*batch), "done"], FakeTool(action=work)), FakeTool()
+    task = asyncio.ensure_future(Runner.run(bot, "go", checkpoint=at(store, "r1")))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stored = await store.load("r1")
+    assert (stored.status, transcript(stored.entries)[-1]) == ("interrupted", "ok:1.1 paid for")
+    result = await Runner.run(agent([calls(*batch), "done"], tool), "go", checkpoint=at(store, "r1"))
+    assert (result.output, list(tool.ran)) == ("done", list(batch[1:]))
+
+
+async def test_r1_a_response_that_is_there_when_the_task_is_cancelled_is_kept():
+    store, asked = CrashingCheckpointer(), Requests()
+
+    class Model:
+        id = "m"
+
+        async def respond(self, request):
+            asked(request)
+            asyncio.get_running_loop().call_soon(task.cancel)
+            yield ModelResponse(entries=[AssistantTextEntry(text="done")], finish_reason="stop")
+
+    bot = replace(agent(["x"]), model=Model())
+    task = asyncio.ensure_future(Runner.run(bot, "go", checkpoint=at(store, "r1")))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await Runner.run(bot, "go", checkpoint=at(store, "r1"))).output == "done"
+    assert asked.numbers == [1]
+
+
+async def test_a_timeout_around_work_that_is_done_in_time_stays_a_timeout():
+    async def work(scope):
+        asyncio.get_running_loop().call_soon(scope.reschedule, 0)
+        await asyncio.sleep(0)
+        return "done"
+
+    async def in_time():
+        async with asyncio.timeout(60) as scope:
+            assert await unless_stopped(StopSwitch(), work(scope)) == "done"
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await in_time()
+    assert asyncio.current_task().cancelling() == 0
 
 
 async def test_z9_cancel_stops_the_owner_and_waits_for_it():
