@@ -1,11 +1,10 @@
-"""A vendor's client: loaded when first needed, bound to one event loop, and closed with it."""
+"""A vendor's SDK, loaded when first needed, and its HTTP client, bound to one event loop and closed with it."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from lovia_cli.errors import AgentFileError
 
@@ -30,45 +29,28 @@ async def load_sdk(module: str, extra: str) -> Any:
         ) from error
 
 
-_KEPT: WeakKeyDictionary[AbstractEventLoop, set[AsyncGenerator[Any, None]]] = WeakKeyDictionary()
-"""The open clients of each loop. A model may be dropped before its loop ends; its connections wait to be closed."""
+_KEPT: dict[tuple[AbstractEventLoop, Hashable], AsyncGenerator[Any, None]] = {}
+"""What keeps each loop's clients open. It goes when its loop ends, so that nothing of the loop is left here."""
 
 
-class LoopClient:
-    """Holds one client per event loop, and closes it with the loop.
+async def loop_client(kind: Hashable, make: Callable[[], Any]) -> Any:
+    """The running loop's HTTP client of that ``kind``, which all models of it share; ``make`` makes it for the first.
 
-    A connection belongs to the loop that opened it, so another loop gets another client. The client lives in
-    an async generator, which the loop itself closes when it shuts down: no owner has to remember it.
+    A connection belongs to the loop that opened it, so another loop gets another client. It lives in an async
+    generator, which the loop itself closes when it shuts down: no owner has to remember it.
     """
+    from asyncio import get_running_loop  # a model that is only checked has no event loop
 
-    def __init__(self) -> None:
-        self._loop: AbstractEventLoop | None = None
-        self._keeper: AsyncGenerator[Any, None] | None = None
-        self._client: Any = None
-
-    async def get(self, make: Callable[[], Any]) -> Any:
-        """The client of the running loop; ``make`` makes it when there is none."""
-        from asyncio import get_running_loop  # a model that is only checked has no event loop
-
-        loop = get_running_loop()
-        if self._loop is not loop:
-            self._keeper = _keep(make())
-            self._client = await anext(self._keeper)
-            self._loop = loop
-            _KEPT.setdefault(loop, set()).add(self._keeper)
-        return self._client
-
-    async def close(self) -> None:
-        """Close the client now; the next `get` makes a new one."""
-        keeper, loop = self._keeper, self._loop
-        self._keeper = self._client = self._loop = None
-        if keeper is not None and loop is not None:
-            _KEPT[loop].discard(keeper)
-            await keeper.aclose()
+    place = (get_running_loop(), kind)
+    if place not in _KEPT:
+        _KEPT[place] = _keep(place, make())
+    return await anext(_KEPT[place])
 
 
-async def _keep(client: Any) -> AsyncGenerator[Any, None]:
+async def _keep(place: tuple[AbstractEventLoop, Hashable], client: Any) -> AsyncGenerator[Any, None]:
     try:
-        yield client
+        while True:
+            yield client
     finally:
-        await client.close()
+        del _KEPT[place]
+        await client.aclose()

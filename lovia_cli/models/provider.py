@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lovia_cli.errors import CredentialsError, ProviderError
 from lovia_cli.models.base import Delta, ModelRequest
-from lovia_cli.models.client import LoopClient, load_sdk
+from lovia_cli.models.client import load_sdk, loop_client
 from lovia_cli.models.wire import BadAnswer, ErrorBody, Wire
 from lovia_cli.tools.arguments import clean_json
 
@@ -84,7 +84,6 @@ class ProviderModel(ABC):
     def __init__(self, name: str, endpoint: Endpoint, wire: Wire, *, give_way: GiveWay | None = None) -> None:
         self.name, self.endpoint = name, endpoint
         self._wire, self._give_way = wire, give_way
-        self._client = LoopClient()
 
     @property
     def id(self) -> str:
@@ -97,10 +96,6 @@ class ProviderModel(ABC):
         """Raise what would keep it from being asked at all: no key, no SDK. Asks nobody."""
         self.endpoint.key()
         await load_sdk(self.sdk, self.sdk)
-
-    async def aclose(self) -> None:
-        """Close the connections now. They are closed with the event loop in any case."""
-        await self._client.close()
 
     async def respond(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Stream the next turn. Raises `ProviderError` for all that is no complete answer."""
@@ -141,7 +136,9 @@ class ProviderModel(ABC):
         endpoint = self.endpoint
         key = endpoint.key()
         sdk = await load_sdk(self.sdk, self.sdk)
-        client = await self._client.get(lambda: self._make_client(sdk, self._client_options(key)))
+        # The connections are what costs, and are shared by all models that send this key to this address.
+        http_client = await loop_client((self.sdk, endpoint.base_url, key), sdk.DefaultAsyncHttpxClient)
+        client = self._make_client(sdk, {**self._client_options(key), "http_client": http_client})
         faults = Faults(label=endpoint.label, key_env=endpoint.api_key_env if key else None, secret=key)
         return Exchange(
             sdk, client, faults, timeout=endpoint.timeout, read_timeout=endpoint.read_timeout, keyless=not key

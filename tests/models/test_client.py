@@ -1,14 +1,16 @@
-"""`LoopClient`: one client a loop, closed with its loop whoever forgot it; `load_sdk`: an SDK, and the whole of it."""
+"""`loop_client`: one client a loop, closed with it whoever forgot it; `load_sdk`: an SDK, and the whole of it."""
 
 import asyncio
+import gc
 import sys
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
+from weakref import ref
 
 import pytest
 
-from lovia_cli.models.client import LoopClient, load_sdk
+from lovia_cli.models.client import load_sdk, loop_client
 
 
 class FakeClient:
@@ -17,16 +19,16 @@ class FakeClient:
     def __init__(self) -> None:
         self.closed_in: list[asyncio.AbstractEventLoop] = []
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         self.closed_in.append(asyncio.get_running_loop())
 
 
-def test_a_client_is_closed_in_its_own_loop_when_that_ends_even_if_its_holder_is_gone() -> None:
+def test_a_client_is_closed_in_its_own_loop_when_that_ends() -> None:
     client, loops = FakeClient(), []
 
     async def ask_and_forget() -> None:
         loops.append(asyncio.get_running_loop())
-        assert await LoopClient().get(lambda: client) is client
+        assert await loop_client("kind", lambda: client) is client
         await asyncio.sleep(0)
         assert client.closed_in == []
 
@@ -34,33 +36,25 @@ def test_a_client_is_closed_in_its_own_loop_when_that_ends_even_if_its_holder_is
     assert client.closed_in == loops
 
 
-def test_each_loop_has_a_client_of_its_own_and_keeps_it() -> None:
-    holder, made = LoopClient(), []
+def test_each_loop_has_a_client_of_its_own_for_each_kind_and_keeps_it() -> None:
+    made: list[FakeClient] = []
+    loops: list[ref[asyncio.AbstractEventLoop]] = []
 
     def make() -> FakeClient:
         made.append(FakeClient())
         return made[-1]
 
     async def ask_twice() -> None:
-        assert await holder.get(make) is await holder.get(make)
+        loops.append(ref(asyncio.get_running_loop()))
+        assert await loop_client("one", make) is await loop_client("one", make)
+        assert await loop_client("two", make) is made[-1]
 
     asyncio.run(ask_twice())
     asyncio.run(ask_twice())
-    assert [len(client.closed_in) for client in made] == [1, 1]
-
-
-def test_a_client_that_was_closed_is_made_anew() -> None:
-    holder, first, second = LoopClient(), FakeClient(), FakeClient()
-
-    async def close_between() -> None:
-        assert await holder.get(lambda: first) is first
-        await holder.close()
-        await holder.close()
-        assert len(first.closed_in) == 1
-        assert await holder.get(lambda: second) is second
-
-    asyncio.run(close_between())
-    assert (len(first.closed_in), len(second.closed_in)) == (1, 1)
+    assert [len(client.closed_in) for client in made] == [1, 1, 1, 1]
+    made.clear()
+    gc.collect()
+    assert [loop() for loop in loops] == [None, None]
 
 
 def test_an_sdk_that_another_run_is_importing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

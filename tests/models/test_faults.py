@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import suppress
 from typing import Any
 
@@ -215,7 +216,19 @@ async def test_one_model_serves_two_event_loops_one_after_the_other(faulty: Star
     other_loop = await asyncio.to_thread(lambda: asyncio.run(talk.step()))
     assert isinstance(other_loop, ModelResponse)
     await talk.step()
-    await talk.model.aclose()  # type: ignore[attr-defined]  # more than the seam asks for
+
+
+async def test_models_that_come_and_go_share_the_connections_to_one_address(faulty: StartFaulty) -> None:
+    from httpx2 import AsyncClient
+
+    def open_clients() -> int:
+        gc.collect()
+        return sum(issubclass(type(one), AsyncClient) and not one.is_closed for one in gc.get_objects())
+
+    server, before = faulty("ok:a"), open_clients()
+    for _ in range(3):
+        await talk_with(server.url).step()
+    assert open_clients() - before == 1
 
 
 async def test_a_closed_iterator_abandons_the_request(faulty: StartFaulty) -> None:
