@@ -32,9 +32,13 @@ async def in_thread(work: Callable[[], T], *, name: str | None = None) -> T:
             future.set_result(result)  # type: ignore[arg-type]  # None only where T has None
 
     def body() -> None:
-        result, error = None, None
+        result: T | None = None
+        error: BaseException | None = None
         try:
             result = context.run(work)
+        except StopIteration as raised:  # which no future takes, and no coroutine raises
+            error = RuntimeError("the work raised StopIteration")
+            error.__cause__ = raised
         except BaseException as raised:  # the caller's task gets it, whatever it is
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
