@@ -82,9 +82,10 @@ async def check_model(model: Model) -> list[str]:
 
     Of several that stand in for each other one is enough; what keeps the others from being asked is returned.
     """
+    from lovia_cli.models.base import asked
     from lovia_cli.models.faults import all_refused
 
-    candidates = getattr(model, "models", None) or (model,)
+    candidates = asked(model)
     errors: dict[str, LoviaError] = {}
     for one in candidates:
         try:

@@ -84,13 +84,21 @@ def build_model(
     made = [model for model in built if model is not None]
     if len(made) < len(built):
         return None
+    model = _as_one(made)
     if spec.file.limits.max_cost_usd is not None and not is_offline:
-        _check_prices(spec, made, problems)
-    if len(made) == 1:
-        return made[0]
+        from lovia_cli.models.prices import unpriced
+
+        place = ["limits", "max_cost_usd"]
+        problems += [spec.document.problem(place, error.message, hint=error.hint) for error in unpriced(model)]
+    return model
+
+
+def _as_one(models: Sequence[Model]) -> Model:
+    if len(models) == 1:
+        return models[0]
     from lovia_cli.models.fallback import FallbackModel
 
-    return FallbackModel(made)
+    return FallbackModel(models)
 
 
 def _one_model(
@@ -117,17 +125,6 @@ def _one_model(
         else:
             problems.append(Problem(_told(error), "--model", hint=error.hint))
         return None
-
-
-def _check_prices(spec: AgentSpec, models: Sequence[Model], problems: list[Problem]) -> None:
-    """A cost limit of the file that cannot be kept is a problem of the file."""
-    from lovia_cli.models.prices import price_of
-
-    for model in models:
-        if price_of(model.id) is None:
-            message = f"max_cost_usd is set, and the price of {model.id} is not known"
-            hint = "limit tokens instead: max_total_tokens; or take a model with a listed price"
-            problems.append(spec.document.problem(["limits", "max_cost_usd"], message, hint=hint))
 
 
 def build_tools(spec: AgentSpec, environ: Mapping[str, str], problems: list[Problem]) -> list[Tool]:

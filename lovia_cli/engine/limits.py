@@ -9,8 +9,7 @@ from lovia_cli.agent import Limits
 from lovia_cli.engine.journal import Journal
 from lovia_cli.errors import LimitReached, UserError
 from lovia_cli.models.base import Model
-from lovia_cli.models.prices import price_of
-from lovia_cli.models.retry import Chain
+from lovia_cli.models.prices import unpriced
 from stores.records import RunHead, Usage
 
 
@@ -25,14 +24,8 @@ def limits_in_force(agent: Limits, saved: dict[str, Any], given: dict[str, Any])
 
 def refuse_unpriced(model: Model, limits: dict[str, Any]) -> None:
     """A cost limit that cannot be kept, because a model's price is not known, is refused before the first call."""
-    if limits.get("max_cost_usd") is None:
-        return
-    for candidate in model.models if isinstance(model, Chain) else (model,):
-        if price_of(candidate.id) is None:
-            raise UserError(
-                f"max_cost_usd is set, and the price of {candidate.id} is not known",
-                hint="limit tokens instead: max_total_tokens; or take a model with a listed price",
-            )
+    if limits.get("max_cost_usd") is not None and (errors := unpriced(model)):
+        raise errors[0]
 
 
 def used(head: RunHead, active_seconds: float) -> dict[str, float]:

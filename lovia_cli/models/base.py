@@ -93,3 +93,16 @@ class Model(Protocol):
         Raises `lovia_cli.errors.ProviderError`. Closing the iterator abandons the request.
         """
         ...
+
+
+@runtime_checkable
+class Chain(Protocol):
+    """A model that stands for several, each asked when the one before it failed (see `FallbackModel`)."""
+
+    @property
+    def models(self) -> Sequence[Model]: ...
+
+
+def asked(model: Model) -> list[Model]:
+    """Whom to ask for ``model``, in order: itself, or the models of a `Chain`, which may be chains as well."""
+    return [one for part in model.models for one in asked(part)] if isinstance(model, Chain) else [model]

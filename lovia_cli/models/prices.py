@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lovia_cli.errors import UserError
+from lovia_cli.models.base import Model, asked
 from stores.records import Usage
 
 PRICES_OF = "2026-11-06"
@@ -65,6 +67,13 @@ def price_of(model: str, prices: Mapping[str, Price] | None = None) -> Price | N
         if price is not None:
             return price
     return None
+
+
+def unpriced(model: Model) -> list[UserError]:
+    """What forbids a cost limit, which could not be kept: each model to be asked whose price is not known."""
+    hint = "limit tokens instead: max_total_tokens; or take a model with a listed price"
+    ids = dict.fromkeys(one.id for one in asked(model) if price_of(one.id) is None)
+    return [UserError(f"max_cost_usd is set, and the price of {id} is not known", hint=hint) for id in ids]
 
 
 def _tiered(input: float, output: float, cache_read: float, cache_write: float | None = None) -> Price:

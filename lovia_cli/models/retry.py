@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from lovia_cli.errors import ProviderError
-from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse
+from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse, asked
 from lovia_cli.models.faults import Faults, all_refused
 from lovia_cli.models.wire import BadAnswer, check_answer
 
@@ -25,14 +24,6 @@ id of the model that is asked next, when that is another one.
 
 What the attempt had yielded is void from then on.
 """
-
-
-@runtime_checkable
-class Chain(Protocol):
-    """A model that stands for several, each asked when the one before it failed (see `FallbackModel`)."""
-
-    @property
-    def models(self) -> Sequence[Model]: ...
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -89,7 +80,7 @@ async def with_retries(
     policy = policy or RetryPolicy()
     clock = asyncio.get_running_loop().time
     end = clock() + policy.deadline
-    models: deque[Model] = deque(getattr(model, "models", None) or (model,))  # of a `Chain`
+    models = deque(asked(model))
     failures: list[ProviderError] = []
     attempt = tries = 0
     while models and (attempt == 0 or clock() < end):

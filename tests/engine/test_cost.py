@@ -51,9 +51,10 @@ async def test_max_cost_usd_stops_before_the_call_that_would_go_on_spending():
     assert again.cost_usd == pytest.approx(2 * ONE)
 
 
-@pytest.mark.parametrize(
-    "unpriced", [ScriptedModel(TURNS), FallbackModel([ScriptedModel(TURNS, id=PRICED), ScriptedModel(TURNS)])]
-)
+CHAIN = FallbackModel([ScriptedModel(TURNS, id=PRICED), ScriptedModel(TURNS)])
+
+
+@pytest.mark.parametrize("unpriced", [ScriptedModel(TURNS), CHAIN, FallbackModel([CHAIN])])
 async def test_a_cost_limit_with_an_unknown_price_is_refused_before_the_first_call(unpriced):
     store, bot = InMemoryCheckpointer(), agent(TURNS, FakeTool())
     bot.model = unpriced
