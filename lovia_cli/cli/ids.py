@@ -237,7 +237,8 @@ def _damaged(what: str, damage: Damage) -> StoreDamagedError:
 
 
 def _ambiguous(name: str, why: str) -> UserError:
-    return UserError(f"{name!r} names a run and a session, and {why}", hint=f"say which: run:{name} or session:{name}")
+    run, session = (as_words(f"{kind}:{name}") for kind in ("run", "session"))
+    return UserError(f"{name!r} names a run and a session, and {why}", hint=f"say which: {run} or {session}")
 
 
 async def not_found(stores: Stores, kind: Kind | None, name: str) -> UserError:

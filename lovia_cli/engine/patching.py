@@ -70,6 +70,8 @@ def apply_patch(patch: Patch, head: RunHead, entries: list[Entry]) -> Patched:
         after = transcript_of(given, head.steps)
         done.step = max(head.steps, *(entry.step for entry in after))
         started = _carried(started, entries, after)
+        if not any(isinstance(entry, ToolCallEntry) and entry.step == done.step for entry in after):
+            done.head["finish_reason"] = "stop"  # what its last response says, which is no longer the source's
         done.what.append("messages")
     if patch.state is not None:
         done.head["state"] = _state(patch.state)

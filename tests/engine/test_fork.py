@@ -153,6 +153,15 @@ async def test_h2_messages_are_numbered_as_the_run_is(store: Any) -> None:
     assert (result.steps, tool.ran["mine"]) == (3, 1)
 
 
+async def test_h3_a_transcript_that_ends_with_the_answer_ends_as_one(store: Any) -> None:
+    bot = agent([calls("a"), "done"], FakeTool())
+    whole = (await Runner.run(bot, "go", checkpoint=at(store, "r"))).entries
+    fork = await Runner.fork("r", from_step=1, checkpointer=store, patch=Patch(messages=whole))
+    result = await Runner.resume(bot, fork.run_id, checkpointer=store)
+    assert result is not None
+    assert (result.output, result.finish_reason, result.entries) == ("done", "stop", whole)
+
+
 CALL, RESULT = ToolCallEntry(id="c", name="work"), ToolResultEntry(call_id="c", output="x")
 SAID, ANSWER = InputEntry(text="go"), AssistantTextEntry(text="ok")
 
