@@ -45,8 +45,8 @@ async def foresee(call: Call, stores: Stores, job: Job, agent_file: Path | None,
     agent = load_agent(agent_file, **options) if agent_file else replayed
     found = await Runner.preview(agent, **order_of(job, stores, agent_file or Path()))
     call.run_id, call.session_id = found.run_id, found.session_id
-    check_writable(stores.location)
-    if found.case != "replay":
+    if found.case != "replay":  # which a store that takes no write does as well
+        check_writable(stores.location)
         found.warnings.extend(await check_model(agent.model))
     trial = _Trial(job, agent, agent_file, stores, found, talk)
     return await _stopped(trial) if found.limit else _told(trial)
