@@ -99,12 +99,14 @@ OUTDATED = "an older copy of the file: segments were written since in an epoch t
 def is_outdated(fields: dict[str, Any], places: Sequence[Place]) -> bool:
     """True when a segment that was appended says that an epoch has begun which session.json, the ``fields``, has not.
 
-    In an epoch to come a rewind or a trim writes only again what counts, and an import all of a cleared session.
+    In an epoch to come a rewind or a trim writes only again what counts, and an import all of a cleared session. The
+    doctor gives notice of one that is ``coming``.
     """
     if fields.get("cleared"):
         return False
     counted = {place.digest for place in newest_places(places, fields).values()}
-    later = [place for place in places if place.epoch > fields["epoch"] and place.digest not in counted]
+    known = max(fields["epoch"], fields.get("coming", 0))
+    later = [place for place in places if place.epoch > known and place.digest not in counted]
     return any(_is_of(place, fields["id"]) for place in later)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import only, write_run
+from tests.store_file.kit import only, say, write_run
 from tests.store_file.test_forks import BIG, fork, key_of
 from tests.store_file.test_restoring import cut, talk
 
@@ -89,12 +89,28 @@ async def fork_of_a_lost_source(path: Path) -> None:
     only(path, f"data/{key_of(path, 'long')}/000001.json").unlink()
 
 
+async def beginning_of_a_fork(path: Path) -> None:
+    store = await talk(path, "r1", "r2", "r3")
+    await store.session.fork_session("talk", "f", upto="r3")
+    await store.session.confirm_fork("f")
+    await store.session.append("f", [say("on")], run_id="f1")
+    await store.checkpointer.delete("r2")
+    cut(only(path, "sessions/talk.*/000002.*"))
+
+
 async def ref_of_one_save(path: Path) -> None:
     await write_run(FileStore(path).checkpointer, "r", 1, session="talk")
     cut(only(path, "runs/r.*.json"))
 
 
-CASES = [ref_of_one_save, two_neighbours, one_to_append_again, session_and_last, fork_of_a_lost_source]
+CASES = [
+    ref_of_one_save,
+    two_neighbours,
+    one_to_append_again,
+    session_and_last,
+    fork_of_a_lost_source,
+    beginning_of_a_fork,
+]
 
 
 @pytest.mark.parametrize("damage", CASES, ids=[case.__name__ for case in CASES])

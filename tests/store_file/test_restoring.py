@@ -10,6 +10,8 @@ import pytest
 from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
+from stores.file.locks import lock_of
+from stores.file.names import name_of
 from stores.records import Save
 from tests.store_file.kit import everything, files, first, only, read, say, write_run
 
@@ -299,11 +301,34 @@ async def test_d3_a_fork_of_which_nothing_says_what_it_began_with_is_left_as_it_
     assert everything(path) == before
 
 
-async def test_d3_a_fork_of_a_source_that_cannot_be_mended_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+async def test_d3_a_fork_goes_on_without_what_cannot_be_mended_at_its_source(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
     store = await forked_talk(path, "f1")
     await store.checkpointer.delete("r1")
-    mine = own_files(path)
-    only(path, "sessions/talk.*/000001*").unlink()
-    assert any("remove the fork: lovia rm" in finding.what for finding in repair(path))
+    kept = (await store.session.load("afork"))[-5:]
+    lost = only(path, "sessions/talk.*/000001*")
+    damage(lost)
+    assert "session 'talk', where it stands, comes first" in check(path)[1].what
+    (done,) = [finding for finding in repair(path) if "forked session 'afork'" in finding.what]
+    assert done.what.endswith("the fork goes on without it; of what it began with it keeps, as its own: 'r2'")
+    assert (check(path), await runs(store), await runs(store, "talk")) == ([], ["r2", "f1"], ["r2"])
+    assert await store.session.load("afork") == kept
+    assert any(lost.name in name for name in everything(path / "quarantine")) == (damage is cut)
+    assert await store.session.rewind("afork", keep_entries=1) == 4  # which no fork may of what it shares
+    await store.session.append("afork", [say("more")], run_id="f2")
+    assert (check(path), await runs(store), await runs(store, "talk")) == ([], ["r2", "f2"], ["r2"])
+
+
+async def test_d3_a_fork_waits_while_its_source_is_in_use(path: Path) -> None:
+    store = await forked_talk(path, "f1")
+    mine, whole = own_files(path), await store.session.load("afork")
+    cut(only(path, "sessions/talk.*/000001*"))
+    lock = lock_of(str(path / "locks" / "sessions"), name_of("talk"))
+    assert lock.try_take()
+    assert {finding.repairable for finding in repair(path)} == {False}
     assert own_files(path) == mine
-    assert await runs(store, "talk") == ["r2"]
+    lock.release()
+    repair(path)
+    assert (check(path), await store.session.load("afork")) == ([], whole)

@@ -8,20 +8,17 @@ from functools import partial
 from typing import Any
 
 from stores import codec
-from stores.codec import Lines
 from stores.errors import StoreError
 from stores.file.disk import Folder
 from stores.file.doctor import lost_session_json
-from stores.file.doctor.check_marks import problems_of_marks, read_parts
+from stores.file.doctor.check_marks import problems_of_marks
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
 from stores.file.doctor.forked_sessions import is_fork
-from stores.file.doctor.known_runs import KnownRuns
-from stores.file.doctor.lost_segments import Lost, readable, restorable, restore
+from stores.file.doctor.going_on import go_on, go_on_as_own, place_aside, source_in_need, unread
+from stores.file.doctor.lost_segments import Lost, restorable, restore
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
-from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.markers import read_marker
-from stores.file.names import FORKS, name_of, parse_segment_name, segment_name
-from stores.file.readers import files_of
+from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import (
@@ -31,12 +28,10 @@ from stores.file.segments import (
     documents,
     is_lost_beside,
     is_outdated,
-    newest_places,
     places_in,
     read_log,
-    session_folder,
 )
-from stores.file.session_json import SESSION, beginning, fresh_session, own_session, read_session
+from stores.file.session_json import SESSION, own_session
 
 
 def problems_of_session(root: Root, name: str) -> list[Problem]:
@@ -109,31 +104,22 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     except NO_DAMAGE as error:
         return [told(error, folder)]
     except StoreError as error:
-        if error.where and "/" in error.where and not error.where.startswith(folder):
-            what = f"{error.message}, which forked session {session_id!r} begins with"
-            return [Problem(error.where, what, outlook="where it cannot be mended, remove the fork: lovia rm")]
-        return _damaged(root, session_id, places, error)
+        is_shared = error.where and "/" in error.where and not error.where.startswith(folder)
+        return (_damaged_beginning if is_shared else _damaged)(root, session_id, places, error)
     return _problems_of_dead(root, session_id, log, places)
 
 
 def _problems_of_dead(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Problem]:
     """The segments that count for nobody."""
     problems = []
-    for place in _unread(root, session_id, [place for place in places if place not in log.places]):
+    for place in unread(root, session_id, [place for place in places if place not in log.places]):
         is_to_come = place.epoch > log.fields["epoch"]
         undone = "a segment that was undone, and that no fork reads"
         what = "a rewind that was cut off before it took effect" if is_to_come else undone
-        problems.append(Problem(f"{place.folder}/{place.file}", what, partial(_aside, root, place), is_leftover=True))
+        problems.append(
+            Problem(f"{place.folder}/{place.file}", what, partial(place_aside, root, place), is_leftover=True)
+        )
     return problems
-
-
-def _unread(root: Root, session_id: str, places: list[Place]) -> list[Place]:
-    """Those of the segments that no fork reads. None where that cannot be told, which is said of the mark."""
-    with suppress(StoreError), root.open_folder(*session_folder(session_id)) as folder:
-        if folder and places:
-            read = files_of(folder, read_parts(root, folder, name_of(session_id)))
-            return [place for place in places if place.file not in read]
-    return []
 
 
 def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
@@ -145,62 +131,24 @@ def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError
     where = error.where or SESSION
     file = where if "/" in where else root.part("sessions", name_of(session_id), where)
     outlook = "no checkpoint holds the same; the session can be kept without it"
-    return [Problem(file, error.message, partial(_without_damaged, root, session_id, places), outlook=outlook)]
+    return [Problem(file, error.message, partial(go_on, root, session_id, places), outlook=outlook)]
+
+
+def _damaged_beginning(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
+    """What the session began with is mended where it stands. When it could not be, the session goes on without it."""
+    if found := restorable(root, session_id, places):
+        return [_restorable(root, lost) for lost in found]
+    file, what = error.where or SESSION, f"{error.message}, which forked session {session_id!r} begins with"
+    if waiting := source_in_need(root, session_id):
+        return [Problem(file, what, outlook=f"session {waiting!r}, where it stands, comes first")]
+    outlook = "the fork can go on without it"
+    return [Problem(file, what, partial(go_on_as_own, root, session_id, places), outlook=outlook)]
 
 
 def _restorable(root: Root, lost: Lost) -> Problem:
     outlook = f"it can be made again from the checkpoint of run {lost.run.run_id!r}"
     file = f"{lost.place.folder}/{lost.place.file}"
     return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook, is_batch=True)
-
-
-def _aside(root: Root, place: Place) -> str | None:
-    return set_aside(root, "sessions", place.folder.rpartition("/")[2], place.file)
-
-
-def _without_damaged(root: Root, session_id: str, places: list[Place]) -> str:
-    """Keep every segment that can be read. Those behind a damaged one are written again under a new epoch.
-
-    Nobody reads a segment of an epoch to come, so session.json commits all of it at once. What is replaced goes aside,
-    but for what forks read.
-    """
-    name = name_of(session_id)
-    with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
-        fields = read_session(folder, session_id) or fresh_session(session_id)
-        newest = newest_places(places, fields)
-        log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
-        log.fields["epoch"], kept = fields["epoch"] + 1, True
-        replaced, present = [], set()
-        for n in sorted(newest):
-            if document := readable(newest[n]):
-                present.add(newest[n].digest)
-            kept = kept and document is not None and n == log.fields["count"] + 1
-            if kept and document:
-                log.fields["limit"] = n
-                log.count(newest[n].file, len(document["entries"]), document["sum"], document.get("at"))
-                continue
-            replaced.append(newest[n])
-            if document:
-                _write_again(folder, temps, log, document)
-        is_lost = len(present) < max(fields["count"], len(newest))
-        marked = KnownRuns(root).mark(session_id, present) if is_lost else ""
-        folder.write(SESSION, codec.encode(log.fields), by=temps)
-    moves = {place.digest: moved(_aside(root, place)) for place in _unread(root, session_id, replaced)}
-    aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)
-    return f"no checkpoint holds the same, so the session goes on without it{aside}{marked}"
-
-
-def _write_again(folder: Folder, temps: Folder, log: Log, document: dict[str, Any]) -> None:
-    """One segment behind the last of ``log``, its entries and all else as they were."""
-    n, epoch = log.fields["count"] + 1, log.fields["epoch"]
-    entries = document.pop("entries")
-    place = {"n": n, "epoch": epoch, "after": log.fields["last"], "first": log.fields["entries"]}
-    lines = Lines({key: value for key, value in (document | place).items() if key not in ("v", "sum")}, "entries")
-    for entry in entries:
-        lines.add(codec.dumps(entry))
-    name = segment_name(n, epoch, document["run"])
-    folder.write(name, lines.bytes(), by=temps)
-    log.count(name, len(entries), lines.sum, document.get("at"))
 
 
 def _problems_of_markers(root: Root, name: str) -> list[Problem]:
