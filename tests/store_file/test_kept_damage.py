@@ -8,6 +8,7 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
+from stores.records import RunSnapshot
 from tests.store_file.kit import only, write_run
 from tests.store_file.test_forks import BIG, fork, key_of, texts
 
@@ -78,3 +79,70 @@ async def test_h2_a_kept_history_tells_of_what_it_shares_and_has_lost_and_of_its
     (finding,) = check(path)
     assert (finding.repairable, "which the history kept of fork 'f' shares" in finding.what) == (False, True)
     assert repair(path) == [finding]
+
+
+def longer(ref: Path) -> None:
+    ref.write_bytes(ref.read_bytes() + b"x")
+
+
+def cut_behind_its_status(ref: Path) -> None:
+    ref.write_bytes(ref.read_bytes().partition(b'"deleted"')[0] + b'"deleted"')
+
+
+async def load(store: FileStore, run_id: str) -> RunSnapshot:
+    run = await store.checkpointer.load(run_id)
+    assert run is not None
+    return run
+
+
+@pytest.mark.parametrize("damage", [longer, cut_behind_its_status, Path.unlink])
+@pytest.mark.parametrize("end", [{}, {"status": "completed"}])
+async def test_m4_a_run_that_was_deleted_is_not_brought_back_when_its_ref_is_lost(
+    path: Path, end: dict[str, object], damage: Callable[[Path], None]
+) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 4, session="talk", **end)
+    if end:  # as lovia rewind does
+        await store.session.append("talk", (await load(store, "r")).entries, run_id="r")
+        await store.checkpointer.settle("r")
+    await store.checkpointer.delete("r", keep_history=True)
+    await store.session.rewind("talk", keep_entries=2)
+    before = await store.checkpointer.history("r")
+    damage(only(path, "runs/r.*"))
+    (done,) = repair(path)
+    assert "made from the data, as the history kept of run 'r', which had been deleted" in done.what
+    assert (check(path), await store.checkpointer.runs(), await store.checkpointer.load("r")) == ([], [], None)
+    assert await store.checkpointer.history("r") == before
+    async with store.checkpointer.open_runs("talk") as runs:
+        assert runs == []
+
+
+@pytest.mark.parametrize("damage", [longer, Path.unlink])
+async def test_d3_an_unfinished_run_whose_ref_is_lost_is_no_deleted_one(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 4, session="talk", config={"status": "deleted"})
+    damage(only(path, "runs/r.*"))
+    assert "deleted" not in repair(path)[0].what
+    assert (check(path), [run.run_id for run in await store.runs()]) == ([], ["r"])
+
+
+async def test_d3_where_nothing_tells_of_a_lost_ref_the_run_may_have_been_deleted(path: Path) -> None:
+    await kept(path)
+    only(path, "runs/r.*").unlink()
+    advice = "; where the run had been deleted, delete it again with: lovia rm run:r"
+    assert (check(path)[0].what[-len(advice) :], repair(path)[0].what[-len(advice) :]) == (advice, advice)
+    assert [run.run_id for run in await FileStore(path).checkpointer.runs()] == ["r"]
+
+
+@pytest.mark.parametrize("damage", [longer, cut_behind_its_status])
+async def test_m4_what_is_left_of_its_ref_tells_of_a_deleted_run_without_a_session(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    await kept(path)
+    damage(only(path, "runs/r.*"))
+    repair(path)
+    store = FileStore(path).checkpointer
+    assert (check(path), await store.runs()) == ([], [])
+    assert [run.run_id for run in await store.kept_histories()] == ["r"]

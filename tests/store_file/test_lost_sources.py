@@ -196,8 +196,8 @@ async def test_d3_a_run_without_ref_whose_data_forks_read_may_have_been_deleted(
     only(path, "data/*/dropped.json").unlink()
     (finding,) = check(path)
     assert finding.what == (
-        "the ref of run 'r' is missing (forks read its data: where the run was deleted, delete it again); "
-        "it can be made from the data"
+        "the ref of run 'r' is missing; it can be made from the data; "
+        "where the run had been deleted, delete it again with: lovia rm run:r"
     )
 
 

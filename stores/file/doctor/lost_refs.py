@@ -8,15 +8,17 @@ from functools import partial
 from stores import codec
 from stores.errors import StoreError
 from stores.file.chunks import Chunk, read_all
+from stores.file.doctor.deleted import was_deleted
 from stores.file.doctor.finished import held_run, save_from_segment, write_again
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.forking import readers
 from stores.file.names import may_be_of
-from stores.file.refs import Ref
+from stores.file.refs import DELETED, Ref
 from stores.file.root import Root
 from stores.file.survey import DataFolder
 from stores.findings import CAN_ANSWER, answers
+from stores.ids import as_words
 from stores.records import Status
 
 
@@ -50,8 +52,6 @@ def problems_of_lost(root: Root, name: str, error: StoreError | None, folders: d
         file, what = error.where or root.part("runs", f"{name}.json"), error.message
     elif mine:
         file, what = root.part("data", mine[0].key), f"the ref of run {mine[0].run_id!r} is missing"
-        if any(is_read_by_forks(root, folder.key, folders) for folder in mine):
-            what += " (forks read its data: where the run was deleted, delete it again)"
     else:
         return []
     run_id = mine[0].run_id if mine else None
@@ -71,7 +71,7 @@ def _lost_ref(root: Root, name: str, file: str, what: str, folders: list[DataFol
     refs = [_ref_from(root, folder) for folder in folders]
     if whole := [ref for ref in refs if ref.save]:
         newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
-        return Problem(file, what, partial(_write_ref, root, name, newest), outlook="it can be made from the data")
+        return _from_data(root, name, newest, file, what)
     if held := held_run(root, name.rpartition(".")[2]):
         return Problem(file, what, partial(_answer, root, name, held, folders), outlook=CAN_ANSWER)
     mend = partial(_set_aside, root, name, folders)
@@ -88,13 +88,24 @@ def _ref_from(root: Root, folder: DataFolder) -> Ref:
     return ref
 
 
-def _write_ref(root: Root, name: str, ref: Ref) -> str:
+def _from_data(root: Root, name: str, ref: Ref, file: str, what: str) -> Problem:
+    """A run that was deleted is not brought back: its history is what was kept."""
+    made, is_deleted = "made from the data", was_deleted(root, ref)
+    if is_deleted:
+        ref.fields |= {"status": DELETED, "keep": True}
+        made += f", as the history kept of run {ref.run_id!r}, which had been deleted"
+    elif is_deleted is None:
+        made += f"; where the run had been deleted, delete it again with: lovia rm {as_words(f'run:{ref.run_id}')}"
+    return Problem(file, what, partial(_write_ref, root, name, ref, made), outlook=f"it can be {made}")
+
+
+def _write_ref(root: Root, name: str, ref: Ref, made: str) -> str:
     """The ref that cannot be read goes aside, and is made again over it as the newest data of its run have it."""
     aside = set_aside(root, "runs", f"{name}.json", keep=True)
     with root.make_folder("runs") as runs, root.make_folder("data", ref.key) as data:
         data.sync()  # a killed writer may not have: what the ref says is there then
         ref.write(runs, by=data)
-    return f"it was made from the data{moved(aside)}"
+    return f"it was {made}{moved(aside)}"
 
 
 def _answer(root: Root, name: str, held: Ref, folders: list[DataFolder]) -> str:
