@@ -23,6 +23,18 @@ def refuse_damaged(runs: Iterable[RunInfo]) -> None:
             raise damaged_run(run.run_id, run.damage)
 
 
+def refuse_untold(runs: Iterable[RunInfo], session_id: str) -> None:
+    """Raise `StoreDamagedError` when one of the store's runs is so damaged that it may be one of the session's.
+
+    It would be left out, and come back with the next repair.
+    """
+    for run in runs:
+        if run.damage and run.session_id is None:
+            error = damaged_run(run.run_id, run.damage)
+            error.message = f"which runs session {session_id!r} has cannot be told: {error.message}"
+            raise error
+
+
 def refuse_owned(run: RunInfo) -> None:
     """Raise `RunLockedError` while the run is being executed."""
     if run.owner is not None:

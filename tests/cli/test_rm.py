@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -319,6 +321,35 @@ def test_d3_a_session_tells_of_its_run_that_cannot_be_read_and_is_not_deleted_wi
         ran = lovia(*argv)
         assert (ran.code, f"run '{ref.stem}' cannot be read" in ran.err, str(ref) in ran.err) == (10, True, True), ran
     assert lovia.store_bytes() == before
+
+
+def test_d3_a_session_is_not_deleted_while_damage_hides_whose_a_run_is(full: Lovia) -> None:
+    """It would be left out, and be back after the repair. What has nothing to do with it goes on."""
+    (ref,) = (full.folder / ".lovia" / "runs").glob("r2.*")
+    ref.write_bytes(ref.read_bytes()[:50])
+    before = full.store_bytes()
+    refused = full("rm", "u1", "-y")
+    assert (refused.code, str(ref) in refused.err, "lovia doctor --repair" in refused.err) == (10, True, True), refused
+    assert "which runs session 'u1' has cannot be told: run 'r2" in refused.err
+    assert full.store_bytes() == before
+    assert full("rm", "r4", "-y").code == 0
+    assert full("doctor", "--repair").code == 0
+    assert full("rm", "u1", "-y").code == 0
+    assert (runs(full), full("doctor").code) == (["r5"], 0)
+
+
+@pytest.mark.parametrize("damage", ["session_id = NULL", "updated_at = updated_at + 1"])
+def test_d3_nor_in_a_database(lovia: Lovia, damage: str) -> None:
+    lovia.agent([{"text": "hi"}])
+    at = ("--store", "sqlite:s.db")
+    for run_id in ("r1", "r2"):
+        lovia("run", "agent.yaml", "go", "--run-id", run_id, "-s", "u1", *at)
+    with closing(sqlite3.connect(lovia.folder / "s.db")) as database, database:
+        database.execute(f"UPDATE lovia_runs SET {damage} WHERE run_id = 'r2'")
+    refused = lovia("rm", "u1", "-y", *at)
+    assert (refused.code, "which runs session 'u1' has cannot be told: run 'r2'" in refused.err) == (10, True), refused
+    assert lovia("doctor", "--repair", *at).code == 0
+    assert lovia("rm", "u1", "-y", "--json", *at).json["deleted"] == ["r1", "r2"]
 
 
 def test_what_it_asks_counts_the_runs_of_a_session_whose_folder_is_lost(full: Lovia) -> None:

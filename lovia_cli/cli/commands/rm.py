@@ -14,6 +14,7 @@ from lovia_cli.cli.deleting import (
     refuse_damaged,
     refuse_executing,
     refuse_owned,
+    refuse_untold,
     run_words,
 )
 from lovia_cli.cli.driving import drive_stores
@@ -113,8 +114,13 @@ async def _rm_session(call: Call, stores: Stores, session: Thing, *, keep_histor
 
 
 async def _runs_of(stores: Stores, session_id: str) -> list[RunInfo]:
-    """Its runs, finished ones too: damage may have left of a session no more than these."""
-    return [run for run in await stores.runs.runs() if run.session_id == session_id]
+    """Its runs, finished ones too: damage may have left of a session no more than these.
+
+    Raises where damage hides whose a run is.
+    """
+    runs = await stores.runs.runs()
+    refuse_untold(runs, session_id)
+    return [run for run in runs if run.session_id == session_id]
 
 
 async def _rm_what_is_left(call: Call, stores: Stores, name: str, *, keep_history: bool, yes: bool) -> Answer:
