@@ -11,6 +11,7 @@ from stores.file.doctor.check import check, repair
 from stores.records import RunSnapshot
 from tests.store_file.kit import only, write_run
 from tests.store_file.test_forks import BIG, fork, key_of, texts
+from tests.store_file.test_restoring import cut, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -81,8 +82,8 @@ async def test_h2_a_kept_history_tells_of_what_it_shares_and_has_lost_and_of_its
     assert repair(path) == [finding]
 
 
-def longer(ref: Path) -> None:
-    ref.write_bytes(ref.read_bytes() + b"x")
+def changed(ref: Path) -> None:
+    ref.write_bytes(ref.read_bytes().replace(b'"key":"', b'"key": "', 1))
 
 
 def cut_behind_its_status(ref: Path) -> None:
@@ -95,7 +96,7 @@ async def load(store: FileStore, run_id: str) -> RunSnapshot:
     return run
 
 
-@pytest.mark.parametrize("damage", [longer, cut_behind_its_status, Path.unlink])
+@pytest.mark.parametrize("damage", [changed, cut_behind_its_status, Path.unlink])
 @pytest.mark.parametrize("end", [{}, {"status": "completed"}])
 async def test_m4_a_run_that_was_deleted_is_not_brought_back_when_its_ref_is_lost(
     path: Path, end: dict[str, object], damage: Callable[[Path], None]
@@ -117,7 +118,7 @@ async def test_m4_a_run_that_was_deleted_is_not_brought_back_when_its_ref_is_los
         assert runs == []
 
 
-@pytest.mark.parametrize("damage", [longer, Path.unlink])
+@pytest.mark.parametrize("damage", [changed, Path.unlink])
 async def test_d3_an_unfinished_run_whose_ref_is_lost_is_no_deleted_one(
     path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -136,7 +137,7 @@ async def test_d3_where_nothing_tells_of_a_lost_ref_the_run_may_have_been_delete
     assert [run.run_id for run in await FileStore(path).checkpointer.runs()] == ["r"]
 
 
-@pytest.mark.parametrize("damage", [longer, cut_behind_its_status])
+@pytest.mark.parametrize("damage", [changed, cut_behind_its_status])
 async def test_m4_what_is_left_of_its_ref_tells_of_a_deleted_run_without_a_session(
     path: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -146,3 +147,34 @@ async def test_m4_what_is_left_of_its_ref_tells_of_a_deleted_run_without_a_sessi
     store = FileStore(path).checkpointer
     assert (check(path), await store.runs()) == ([], [])
     assert [run.run_id for run in await store.kept_histories()] == ["r"]
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+@pytest.mark.parametrize("run_id", ["r1", "r2", "r3"])
+async def test_r7_a_lost_segment_is_made_again_from_the_history_kept_of_its_run(
+    path: Path, run_id: str, damage: Callable[[Path], None]
+) -> None:
+    store = await talk(path, "r1", "r2", "r3")
+    before = await store.session.segments("talk")
+    await store.checkpointer.delete(run_id, keep_history=True)
+    damage(only(path, f"sessions/talk.*/00000{run_id[1]}*"))
+    (done,) = repair(path)
+    assert f"; made again from the history kept of run '{run_id}'" in done.what
+    after = await store.session.segments("talk")
+    assert (check(path), await store.checkpointer.load(run_id)) == ([], None)
+    assert [(one.run_id, one.entries) for one in after] == [(one.run_id, one.entries) for one in before]
+
+
+@pytest.mark.parametrize("lost", [[2], [1, 2]])
+async def test_m4_nothing_that_was_undone_comes_back_with_a_segment_that_is_lost(path: Path, lost: list[int]) -> None:
+    """Run r2 was cut by a rewind, so its history holds more than its segment did."""
+    store = await talk(path, "r1", "r2")
+    await store.checkpointer.delete("r2", keep_history=True)
+    assert await store.session.rewind("talk", keep_entries=4) == 2
+    await talk(path, "r3")
+    await store.checkpointer.delete("r1")
+    for number in lost:
+        cut(only(path, f"sessions/talk.*/00000{number}*"))
+    repair(path)
+    left = [run_id for run_id in ("r1", "r3") if int(run_id[1]) not in lost]
+    assert (check(path), [one.run_id for one in await store.session.segments("talk")]) == ([], left)

@@ -146,7 +146,7 @@ def _damaged_beginning(root: Root, session_id: str, places: list[Place], error: 
 
 
 def _restorable(root: Root, lost: Lost) -> Problem:
-    outlook = f"it can be made again from the checkpoint of run {lost.run.run_id!r}"
+    outlook = f"it can be made again from {lost.source}"
     file = f"{lost.place.folder}/{lost.place.file}"
     return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook, is_batch=True)
 

@@ -6,7 +6,7 @@ from stores.errors import StoreError
 from stores.file.markers import write_marker
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
-from stores.file.snapshots import read_snapshot
+from stores.file.snapshots import newest, read_snapshot
 from stores.records import RunSnapshot, Status
 
 
@@ -30,15 +30,22 @@ class KnownRuns:
     def completed(self, run_digest: str, session_id: str) -> RunSnapshot | None:
         """The run whose id has that hash, if it is a completed one of that session and its checkpoint is whole."""
         ref = self.ref(run_digest)
-        if ref is None or ref.session_id != session_id:
-            return None
+        return self._read(run_digest, ref) if ref and ref.session_id == session_id and not ref.is_deleted else None
+
+    def kept(self, run_digest: str, session_id: str) -> RunSnapshot | None:
+        """The same of a run that is gone, all but its history."""
+        ref = self.ref(run_digest)
+        is_kept = ref is not None and ref.is_deleted and ref.fields.get("keep")
+        return self._read(run_digest, ref) if ref and is_kept and ref.session_id == session_id else None
+
+    def _read(self, run_digest: str, ref: Ref) -> RunSnapshot | None:
         if run_digest not in self._completed:
-            self._completed[run_digest] = self._load(ref.run_id)
+            self._completed[run_digest] = self._load(ref)
         return self._completed[run_digest]
 
-    def _load(self, run_id: str) -> RunSnapshot | None:
+    def _load(self, ref: Ref) -> RunSnapshot | None:
         try:
-            run = read_snapshot(self._root, run_id)
+            run = newest(self._root, ref) if ref.is_deleted else read_snapshot(self._root, ref.run_id)
         except StoreError:
             return None
         return run if run and run.head.status == Status.COMPLETED else None

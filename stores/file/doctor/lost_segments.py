@@ -1,7 +1,9 @@
 """A session's lost segments, made again in their place from the checkpoints of their runs (R7).
 
 A completed run's checkpoint holds all that its segment did, and the segment's file name names the run. What stands
-around the segment says where its entries belong, and proves that the checkpoint's are as many as it held.
+around the segment says where its entries belong, and proves that the checkpoint's are as many as it held. The history
+that was kept of a run that is gone does as well, where session.json counts the segment and its neighbours prove that it
+was not cut since.
 """
 
 from __future__ import annotations
@@ -29,13 +31,19 @@ from stores.surgery import entries_checksum
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A segment that cannot be read, and the checkpoint that holds the same; it goes behind ``after``."""
+    """A segment that cannot be read, and the run that holds the same, or its history; it goes behind ``after``."""
 
     place: Place
     what: str
     run: RunSnapshot
     after: str | None
     first: int
+    is_kept: bool
+
+    @property
+    def source(self) -> str:
+        """What it is made of."""
+        return f"the {'history kept' if self.is_kept else 'checkpoint'} of run {self.run.run_id!r}"
 
 
 def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
@@ -51,10 +59,14 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
         for n in (*numbers, *reversed(numbers)):
             place = None if n in spans else newest.get(n) or _named(root, fields, n, spans.get(n + 1))
             run = runs.completed(place.digest, session_id) if place else None
-            if place and run and (first := _first(fields, n, spans, len(run.entries))) is not None:
+            kept = runs.kept(place.digest, session_id) if place and n <= fields["count"] else None
+            if not place or not (held := run or kept):
+                continue
+            first = _first(fields, n, spans, len(held.entries), is_proven=run is None)
+            if first is not None:
                 after = newest[n - 1].file if n - 1 in newest else None
-                found.append(Lost(place, _reason(place), run, after, first))
-                newest[n], spans[n] = place, _Span(first, first + len(run.entries), after)
+                found.append(Lost(place, _reason(place), held, after, first, run is None))
+                newest[n], spans[n] = place, _Span(first, first + len(held.entries), after)
     return found
 
 
@@ -71,13 +83,18 @@ def _span(document: dict[str, Any]) -> _Span:
     return _Span(document["first"], document["first"] + len(document["entries"]), document["after"])
 
 
-def _first(fields: dict[str, Any], n: int, spans: dict[int, _Span], size: int) -> int | None:
-    """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours."""
+def _first(fields: dict[str, Any], n: int, spans: dict[int, _Span], size: int, *, is_proven: bool) -> int | None:
+    """The flat index that segment ``n`` of so many entries begins at; None where it does not fit its neighbours.
+
+    One neighbour is enough, unless that index is to be ``is_proven`` by both.
+    """
     before, behind = spans.get(n - 1), spans.get(n + 1)
     begin = before.end if before else None
     if n == 1:
         begin = beginning(fields["base"])["entries"]
     end = behind.first if behind else fields["entries"] if n == fields["count"] else None
+    if is_proven and None in (begin, end):
+        return None
     if begin is None:
         return None if end is None else int(end) - size
     return int(begin) if end in (None, begin + size) else None
@@ -128,7 +145,7 @@ def restore(root: Root, lost: Lost) -> str:
         folder.write(name, data, by=temps)
         if fields and is_last:
             folder.write(SESSION, codec.encode(fields | {"last_sum": lines.sum}), by=temps)
-    return f"made again from the checkpoint of run {lost.run.run_id!r}{moved(aside)}{untrimmed(session_id, [lost.run])}"
+    return f"made again from {lost.source}{moved(aside)}{untrimmed(session_id, [lost.run])}"
 
 
 def segment_of_run(log: Log, run: RunSnapshot) -> tuple[str, Lines]:
