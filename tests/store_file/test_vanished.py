@@ -9,6 +9,7 @@ from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from tests.store_file.kit import entries, everything, later, only, say, write_run
 from tests.store_file.test_forks import fork
+from tests.store_file.test_restoring import cut
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +175,21 @@ async def test_h3_a_fork_does_not_take_what_came_after_a_rewind_for_what_it_bega
     repair(path)
     assert [segment.run_id for segment in await store.session.segments("talk")] == ["z", "c"]
     assert (check(path), await store.session.load("f")) == ([], [])
+
+
+async def test_d3_a_fork_of_which_nothing_is_left_to_tell_can_be_removed(path: Path) -> None:
+    store = await talk(path)
+    await store.session.fork_session("talk", "f", upto="b")
+    await fork(path, "a", "f", 1, session="f")
+    await store.session.confirm_fork("f")
+    cut(only(path, "sessions/talk.*/forks/*.json"))
+    damaged = only(path, "sessions/f.*/session.json")
+    cut(damaged)
+    advice = "; where it is not wanted, move its folder elsewhere, and look again"
+    assert [finding.what.endswith(advice) for finding in repair(path)] == [False, True]
+    damaged.parent.rename(path.parent / "elsewhere")
+    assert [finding.what.endswith("; where it is not wanted: lovia rm session:f") for finding in repair(path)] == [True]
+    await store.checkpointer.delete("f")  # as lovia rm does
+    await store.session.clear("f")
+    repair(path)
+    assert (check(path), len(await store.session.segments("talk"))) == ([], 3)

@@ -88,7 +88,9 @@ def _lost_session_json(root: Root, name: str, places: list[Place], what: str) ->
     try:
         found = lost_session_json.remade(root, name, places)
     except StoreError as error:
-        return Problem(file, what, outlook=f"it cannot be made again, and the session is left as it is: {error}")
+        outlook = f"it cannot be made again, and the session is left as it is: {error}"
+        advice = "where it is not wanted, move its folder elsewhere, and look again"
+        return Problem(file, what, outlook=f"{outlook}; {advice}")
     if found is None and not places:
         return folder_aside(root, name, f"{what}, and nothing else is left of the session")
     mend = partial(lost_session_json.write, root, name, places)

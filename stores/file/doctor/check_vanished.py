@@ -28,6 +28,7 @@ from stores.file.segments import Log, read_segment, shared_places
 from stores.file.session_json import SESSION, beginning, fresh_session
 from stores.file.snapshots import read_snapshot
 from stores.file.vanished import refs_of
+from stores.ids import as_words
 from stores.records import RunSnapshot, Status
 
 
@@ -53,7 +54,8 @@ def problems_of_vanished(root: Root, session_id: str) -> list[Problem]:
     try:
         left = _left(root, session_id, refs)
     except StoreError as error:
-        outlook = f"it cannot be made again: {error.message}; where it is not wanted: lovia rm"
+        words = as_words(f"session:{session_id}")
+        outlook = f"it cannot be made again: {error.message}; where it is not wanted: lovia rm {words}"
         return [Problem(file, what, outlook=outlook)]
     return [Problem(file, what, partial(_make, root, left), outlook=f"it can be {_source(left)}")]
 
