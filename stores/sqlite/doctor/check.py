@@ -208,16 +208,20 @@ def _problems_of_runs(connection: Connection, mend: _Mend, *, before: list[Probl
     for n, log in enumerate(logs):
         mend_it = partial(mend, LOGS.mend, log.number, are_linked=False)
         yield Problem(log.what, mend_it, log.run_id, log.outlook, hinges=log.restored is None and n > 0)
+    names = check_run.run_ids(connection)
+    if logs:  # what is wrong with a run that needs them shows when they are right
+        names = [run_id for run_id in names if check_run.is_reached(connection, run_id)]
+    runs = [found for run_id in names if (found := check_run.examine(connection, run_id)).problems]
     for what, selected in () if logs else check_run.stray_rows(connection):
         yield Problem(what, partial(mend, move_aside, selected))
-    for run_id in check_run.run_ids(connection):
-        if logs and not check_run.is_reached(connection, run_id):
-            continue  # what is wrong with it shows when the logs are right
-        found = check_run.examine(connection, run_id)
-        mend_run = partial(mend, check_run.mend, run_id) if found.can_mend else None
+    # A save that stands elsewhere may be one of those that are put right.
+    for what, selected in () if logs or any(one.changed for one in runs) else check_run.stray_saves(connection):
+        yield Problem(what, partial(mend, move_aside, selected))
+    for found in runs:
+        mend_run = partial(mend, check_run.mend, found.run_id) if found.can_mend else None
         hinges = found.loses and bool(before and found.session_id)
         for what in found.problems:
-            yield Problem(what, mend_run, run_id, found.outlook, is_lost=found.is_lost, hinges=hinges)
+            yield Problem(what, mend_run, found.run_id, found.outlook, is_lost=found.is_lost, hinges=hinges)
 
 
 def _problems_of_unread_logs(connection: Connection, mend: _Mend) -> Iterator[Problem]:

@@ -1,7 +1,8 @@
 """What may be wrong with a run, and how it is put right from the saves that are left.
 
-A save that is damaged takes those after it along: what they hold follows from it. The run goes back to the save
-before, and all that was cut off is in the quarantine.
+A save of which one value changed beside what it holds is found again. Any other that is damaged takes those after it
+along: what they hold follows from it. The run goes back to the save before, and all that was cut off is in the
+quarantine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stores.errors import StoreDamagedError, StoreError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Status
 from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.check_save import Changed, changed_save
 from stores.sqlite.doctor.finished import Finished, finished_run, write_again
 from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
@@ -36,7 +38,8 @@ class Diagnosis:
     """What is wrong with a run. ``restored`` is its row, and ``head`` the head fields, as the whole saves have them.
 
     ``shared`` is the last save that a fork shares with its source.
-    ``is_cut``: there are saves that are not whole, or that no whole save leads to. ``finished`` is
+    ``is_cut``: there are saves that are not whole, or that no whole save leads to; ``changed`` is the first of them, if
+    it can be told what it was: then what is wrong behind it shows when it is right. ``finished`` is
     what its session holds of the run, where that has what they lack; ``untold`` is why that cannot be told yet.
     """
 
@@ -48,6 +51,7 @@ class Diagnosis:
     shared: int = 0
     can_mend: bool = True
     is_cut: bool = False
+    changed: Changed | None = None
     finished: Finished | None = None
     untold: StoreError | None = None
 
@@ -64,7 +68,7 @@ class Diagnosis:
     @property
     def is_lost(self) -> bool:
         kept = self.restored.save if self.restored else 0
-        return self.can_mend and not self.is_finished and (not kept or self.is_lost_fork)
+        return self.can_mend and not self.is_finished and not self.changed and (not kept or self.is_lost_fork)
 
     @property
     def loses(self) -> bool:
@@ -88,6 +92,9 @@ class Diagnosis:
     def _told(self, aside: str = "") -> tuple[str, str]:
         """What mending comes to, as what can be done and as what was done."""
         run, moved = f"run {self.run_id!r}", f"moved aside into {aside}"
+        if self.changed:
+            again = "made again as it was written"
+            return f"it can be {again}", f"it was {again}; what was there was {moved}"
         if self.is_finished:
             return CAN_ANSWER, answers(self.run_id, moved)
         if self.is_lost_fork:
@@ -97,8 +104,9 @@ class Diagnosis:
             nothing, over = f"no save of {run} can be kept", "and its id would start over"
             return f"{nothing}, {over}", Lost(f"{nothing}: it was {moved}, {over}")
         if self.is_cut:
-            saves = f"saves 1 to {self.restored.save}"
-            return f"{saves} can be kept", f"{saves} of {run} were kept; what was there was {moved}"
+            saves, repeats = f"saves 1 to {self.restored.save}", "calls whose results are in none of them run again"
+            repeats = "" if self.restored.is_deleted else f"; {repeats}"
+            return f"{saves} can be kept{repeats}", f"{saves} of {run} were kept{repeats}; what was there was {moved}"
         whose = f", of session {self.restored.session_id!r}" if self.row is None and self.restored.session_id else ""
         return "it can be made from the saves", f"made again from the saves of {run}{whose}"
 
@@ -137,13 +145,17 @@ def stray_rows(connection: Connection) -> Iterator[tuple[str, str]]:
     for rowid, run_id in fetch(connection, query):
         if _whole_row(connection, run_id) is None:
             yield f"the row of run {run_id!r} is not what was written", f"lovia_runs WHERE rowid = {rowid}"
+    query = "SELECT rowid, run_id FROM lovia_lines WHERE run_id NOT IN (SELECT run_id FROM lovia_runs)"
+    for rowid, run_id in fetch(connection, query):
+        yield f"a line of run {run_id!r}, which is not there", f"lovia_lines WHERE rowid = {rowid}"
+
+
+def stray_saves(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The same of saves."""
     for log, rowid in fetch(connection, "SELECT log, min(rowid) FROM lovia_saves GROUP BY log"):
         if not any(fetch(connection, f"SELECT 1 FROM {table} WHERE log = ?", (log,)) for table in _WITH_LOGS):
             same = f"lovia_saves WHERE log IN (SELECT log FROM lovia_saves WHERE rowid = {rowid})"
             yield f"saves of log {log!r}, which no run names", same
-    query = "SELECT rowid, run_id FROM lovia_lines WHERE run_id NOT IN (SELECT run_id FROM lovia_runs)"
-    for rowid, run_id in fetch(connection, query):
-        yield f"a line of run {run_id!r}, which is not there", f"lovia_lines WHERE rowid = {rowid}"
 
 
 def _whole_row(connection: Connection, run_id: str) -> RunRow | None:
@@ -171,8 +183,9 @@ def examine(connection: Connection, run_id: str) -> Diagnosis:
         query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
         found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
         _go_through(connection, found, found.restored)
-    _look_at_line(connection, found)
-    _look_at_end(connection, found)
+    if not found.changed:
+        _look_at_line(connection, found)
+        _look_at_end(connection, found)
     return found
 
 
@@ -193,7 +206,9 @@ def _go_through(connection: Connection, found: Diagnosis, restored: RunRow) -> N
         return
     except StoreDamagedError as error:
         found.problems.append(error.message)
-        found.is_cut = True
+        newest = found.row.last if found.row and found.row.save == restored.save + 1 else ""
+        found.changed = changed_save(connection, restored, newest)
+        found.is_cut = found.changed is None
     if found.row and not found.problems and (found.row.save, found.row.last) != (restored.save, restored.last):
         found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}")
     if found.row:
@@ -235,6 +250,8 @@ def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
     What it loses is in the quarantine, or, in a file that was made of a damaged one, in that one: ``aside``.
     """
     found = examine(connection, run_id)
+    if found.changed:
+        return _mend_saves(connection, found, aside)
     if not found.problems or not found.can_mend:
         return "it is whole again" if found.can_mend else None
     if found.untold:
@@ -257,3 +274,12 @@ def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
     restored.insert(connection)
     update_line(connection, run_id, found.head, where="")
     return found.done(aside)
+
+
+def _mend_saves(connection: Connection, found: Diagnosis, aside: str) -> str:
+    """Put every save right of which it can be told what it was. What else is wrong with the run shows then."""
+    done = found.done(aside)
+    while found.changed:
+        found.changed.put(connection)
+        found = examine(connection, found.run_id)
+    return done
