@@ -247,6 +247,12 @@ def read_segment(connection: Connection, rowid: int, *, where: str) -> SegmentRo
     return _checked(values, values[0], where=where)
 
 
+def stored_segment(connection: Connection, rowid: int) -> tuple[SegmentRow, Any]:
+    """What stands in the row of that id, whatever it is, and its checksum."""
+    (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
+    return SegmentRow(*values[:-1]), values[-1]
+
+
 def segment_at(connection: Connection, strand: Strand | None, n: int, *, where: str) -> SegmentRow:
     """Segment ``n`` of the session with that strand, which has so many, checked."""
     for piece, last in pieces(connection, strand, where=where):

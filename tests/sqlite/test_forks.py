@@ -80,7 +80,7 @@ async def test_d3_a_fork_that_what_it_shares_is_lost_of_goes_aside_as_a_whole(tm
     await write(SQLiteCheckpointer(path), "r", *source)
     await fork(path, "r", "f", saved(9, event="forked"), saved(10, say("on")))
     await fork(path, "r", "early", saved(3, event="forked"))
-    change(path, "UPDATE lovia_saves SET entries = 99 WHERE number = 6")
+    change(path, "UPDATE lovia_saves SET data = data || ' ' WHERE number = 6")
     assert {finding.repairable for finding in check(path)} == {True}
     assert "fork 'f' cannot be kept without it: it was moved aside into" in repair(path)[0].what
     assert (check(path), repair(path)) == ([], [])
@@ -194,7 +194,7 @@ async def test_h3_what_was_trimmed_goes_when_its_last_reader_goes(tmp_path: Path
 async def test_d3_a_damaged_segment_that_is_shared_leaves_both_sessions(tmp_path: Path, fork: str) -> None:
     path = tmp_path / "store.db"
     store = await forked_session(path, fork)
-    change(path, "UPDATE lovia_segments SET meta = '[]' WHERE run_id = 'r1'")
+    change(path, "UPDATE lovia_segments SET entries = '[]' WHERE run_id = 'r1'")
     for name in ("s", fork):
         with pytest.raises(Exception, match="segment 1 of session 's'"):
             await store.segments(name)

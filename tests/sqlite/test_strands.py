@@ -98,7 +98,7 @@ async def test_d3_a_segment_in_the_place_of_another_is_put_back(tmp_path: Path, 
     ("harm", "told"),
     [
         (
-            "UPDATE lovia_segments SET meta = 'x' WHERE strand = 1 AND n = 1",
+            "UPDATE lovia_segments SET entries = 'x' WHERE strand = 1 AND n = 1",
             "segment 1 of session 'other' (run 'b1') is not what was written; the session can be kept without it",
         ),
         (

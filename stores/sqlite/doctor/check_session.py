@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.check_segment import changed_segment, proven_by_entries, write_as_it_was
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restorable
@@ -95,8 +96,17 @@ def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[Segment
     is_counted, damaged = found.row is not None, found.damaged
     restored = restorable(connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted)
     found.made, found.guessed, found.unplaced = restored.made, restored.guessed, restored.unplaced
+    found.proven = _proven(connection, row, damaged, [*whole, *found.made])
     found.bared = [segment.n for segment in whole if segment.n in hidden]
-    found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made)
+    found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made) - len(found.proven)
+
+
+def _proven(connection: Connection, row: SessionRow, damaged: list[int], present: list[SegmentRow]) -> list[SegmentRow]:
+    """The damaged segments whose entries are proven, of runs and at places of which there is none ``present``."""
+    free = {*range(1, row.segments + 1)} - {segment.n for segment in present}
+    runs = {segment.run_id for segment in present}
+    found = [segment for rowid in damaged if (segment := proven_by_entries(connection, rowid, free))]
+    return list({segment.n: segment for segment in found if segment.run_id not in runs}.values())
 
 
 def _hidden(connection: Connection, damaged: list[int], whole: list[SegmentRow]) -> list[int]:
@@ -108,10 +118,10 @@ def _hidden(connection: Connection, damaged: list[int], whole: list[SegmentRow])
 
 def _go_through(connection: Connection, found: Diagnosis) -> list[SegmentRow]:
     """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3)."""
-    whole = []
+    whole: dict[int, tuple[int, SegmentRow, int]] = {}
     for rowid in seen_in(connection, found.strand):
         try:
-            segment = read_segment(connection, rowid, where="")
+            segment = _as_written(connection, found, rowid)
             entries = len(segment.segment(where="").entries)
         except UnknownEntryError as error:
             found.problems.append(error.message)
@@ -122,11 +132,25 @@ def _go_through(connection: Connection, found: Diagnosis) -> list[SegmentRow]:
         else:
             if found.row and segment.n > found.row.segments:
                 found.extra.append(rowid)
-                continue
-            found.entries += entries
-            found.whole.append(rowid)
-            whole.append(segment)
-    return whole
+            elif segment.n not in whole or whole[segment.n][1].strand < segment.strand:
+                whole[segment.n] = (rowid, segment, entries)
+    kept = [whole[n] for n in sorted(whole)]
+    found.whole = [rowid for rowid, _, _ in kept]
+    found.entries = sum(entries for _, _, entries in kept)
+    return [segment for _, segment, _ in kept]
+
+
+def _as_written(connection: Connection, found: Diagnosis, rowid: int) -> SegmentRow:
+    """The segment of that row id, also where it is not what was written, and can be told what that was."""
+    try:
+        return read_segment(connection, rowid, where="")
+    except StoreDamagedError as error:
+        segment = changed_segment(connection, rowid)
+        if segment is None:
+            raise
+        found.problems.append(error.message)
+        found.changed[rowid] = segment
+        return segment
 
 
 def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow]) -> None:
@@ -174,10 +198,22 @@ def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
     found = examine(connection, session_id)
     if not found.problems or not found.can_mend:
         return "it is whole again with what it shares" if found.can_mend else None
+    done = found.done(aside)
+    if found.changed:
+        write_as_it_was(connection, found.changed)
+        found = examine(connection, session_id)
+    if found.problems and found.can_mend:
+        _mend(connection, found)
+    return done
+
+
+def _mend(connection: Connection, found: Diagnosis) -> None:
+    """Put right what is wrong with the session beside segments of which it can be told what they were."""
+    session_id = found.session_id
     copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
     if found.led is not None:
         _lead(connection, found, found.led)
-        return found.done(aside)
+        return
     for rowid in found.damaged:
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
     for rowid in found.extra:
@@ -192,7 +228,6 @@ def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
         connection.execute("DELETE FROM lovia_sessions WHERE session_id = ?", (session_id,))
     if left is not None:
         release(connection, left)
-    return found.done(aside)
 
 
 def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int]) -> Strand | None:
@@ -222,14 +257,14 @@ def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
 
 
 def _with_made(connection: Connection, found: Diagnosis) -> list[int]:
-    """Put the segments that checkpoints have in their places, in whatever strand that is. The row ids of all that are
-    whole then, in order.
+    """Put the segments that checkpoints have, and those whose entries are proven, in their places, in whatever strand
+    that is. The row ids of all that are whole then, in order.
 
     The extra ones are still there, and no part of the session."""
-    if not found.made:
+    if not found.made and not found.proven:
         return found.whole
     strand = found.strand or new_strand(connection, found.session_id)
-    for one in found.made:
+    for one in (*found.made, *found.proven):
         replace(one, strand=one.strand or strand.number).put(connection)
     return [rowid for rowid in seen_in(connection, strand) if rowid not in found.extra]
 

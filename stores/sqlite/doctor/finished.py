@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stores import codec
 from stores.closing import save_of_segment
-from stores.entries import JSON
+from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError, StoreError
 from stores.records import Segment
 from stores.references import results_of
@@ -58,16 +58,20 @@ def finished_run(connection: Connection, run_id: str, session_id: str | None) ->
 def _as_appended(connection: Connection, row: SegmentRow) -> Segment:
     """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
     segment = row.segment(where="")
+    entries = with_archived(connection, segment)
+    return replace(segment, entries=entries) if entries_checksum(entries) == row.checksum else segment
+
+
+def with_archived(connection: Connection, segment: Segment) -> list[Entry]:
+    """Its entries with the archived outputs in the place of what a trim has left, as far as these can be read."""
     entries = list(segment.entries)
     with suppress(StoreError):
         if version_of(connection, RESULTS, where="") == RESULTS.version:
-            for index, reference, result in results_of(row.run_id, segment.entries):
+            for index, reference, result in results_of(segment.run_id, segment.entries):
                 if result.trimmed:
                     output = read_result(connection, reference, where="") or ""
                     entries[index] = replace(result, output=output, trimmed=None)
-            if entries_checksum(entries) == row.checksum:
-                return replace(segment, entries=entries)
-    return segment
+    return entries
 
 
 def _known(connection: Connection, strand: Strand | None, run_id: str, n: int) -> dict[str, JSON]:

@@ -28,13 +28,14 @@ def seen_in(connection: Connection, strand: Strand | None) -> list[int]:
         for piece, last in pieces(connection, strand, where=""):
             query = "SELECT n, rowid FROM lovia_segments WHERE strand = ? AND (n <= ? OR typeof(n) != 'integer')"
             for n, rowid in fetch(connection, query, (piece.number, last)):
-                if not any(_is_whole(connection, one) for one in rows.setdefault(n, [])):
+                if not any(is_whole(connection, one) for one in rows.setdefault(n, [])):
                     rows[n].append(rowid)
     numbers = sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))
     return [rowid for n in numbers for rowid in rows[n]]
 
 
-def _is_whole(connection: Connection, rowid: int) -> bool:
+def is_whole(connection: Connection, rowid: int) -> bool:
+    """True when the segment of that row id is what was written."""
     with suppress(StoreDamagedError):
         return bool(read_segment(connection, rowid, where=""))
     return False

@@ -14,11 +14,12 @@ from stores.sqlite.strands import Strand
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, ``made`` those that
-    checkpoints have, and ``lost`` how many neither. ``guessed`` are the numbers of those ``made`` of which nothing
-    tells which run's they were, ``unplaced`` the runs of which nothing tells whether they had one. ``extra`` are whole
-    ones that a whole row does not count, and ``led`` is a strand with which the session has what it began with, and,
-    if it ``is_led_whole``, what its row counts.
+    """What is wrong with a session. ``whole`` are the row ids of the segments that can be kept, among them the
+    ``changed``, as they were written; ``made`` are those that checkpoints have, ``proven`` those that stay as they
+    stand, since their entries are proven, and ``lost`` is how many there are beside.
+    ``guessed`` are the numbers of those ``made`` of which nothing tells which run's they were, ``unplaced`` the runs of
+    which nothing tells whether they had one. ``extra`` are whole ones that a whole row does not count, and ``led`` is a
+    strand with which the session has what it began with, and, if it ``is_led_whole``, what its row counts.
 
     ``chain`` are its strand and those that it goes on from. ``bared`` are the numbers of segments of which a trimmed
     copy is damaged that hid them.
@@ -29,7 +30,9 @@ class Diagnosis:
     row: SessionRow | None = None
     whole: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    changed: dict[int, SegmentRow] = field(default_factory=dict)
     made: list[SegmentRow] = field(default_factory=list)
+    proven: list[SegmentRow] = field(default_factory=list)
     guessed: list[int] = field(default_factory=list)
     unplaced: list[str] = field(default_factory=list)
     lost: int = 0
@@ -44,7 +47,8 @@ class Diagnosis:
 
     @property
     def is_lost(self) -> bool:
-        return self.can_mend and bool(self.problems) and not self.whole and not self.made and self.led is None
+        kept = (*self.whole, *self.made, *self.proven)
+        return self.can_mend and bool(self.problems) and not kept and self.led is None
 
     @property
     def loses(self) -> bool:
@@ -77,7 +81,7 @@ class Diagnosis:
         if self.led is not None:
             had = "what its row counts" if self.is_led_whole else "what it began with"
             return [(f"the strand with which it has {had} can be told", f"{whose} has again {had}")]
-        told, is_any_moved = list(self._told_of_segments()), bool(self.damaged or self.extra)
+        told, is_any_moved = list(self._told_of_segments()), bool(self.changed or self.damaged or self.extra)
         if not told and not (self.row and is_any_moved):
             again = f"the row of {whose} was made again from its segments"
             told = [("its row can be made from its segments", again)]
@@ -91,11 +95,13 @@ class Diagnosis:
         return [*told, ("", self._untrimmed)]
 
     def _told_of_segments(self) -> Iterator[tuple[str, str]]:
+        yield from _said(list(self.changed.values()), "made again as it was written", "made again as they were written")
+        proven = "kept as it stands: a checksum proves its entries", "kept as they stand: checksums prove their entries"
+        yield from _said(self.proven, *proven)
         if self.made:
-            numbers, runs = [one.n for one in self.made], [repr(one.run_id) for one in self.made]
+            runs = [repr(one.run_id) for one in self.made]
             many = "s" if len(runs) > 1 else ""
-            again = f"made again from the checkpoint{many} of run{many} {_and(runs)}"
-            yield f"{_which(numbers)} can be {again}", f"{_which(numbers, 'was', 'were')} {again}"
+            yield from _said(self.made, *[f"made again from the checkpoint{many} of run{many} {_and(runs)}"] * 2)
         if self.guessed:
             run, they = ("run's", "it") if len(self.guessed) == 1 else ("runs'", "they")
             of_each = f"which {run} {_which(self.guessed, 'was', 'were')}"
@@ -124,6 +130,13 @@ class Diagnosis:
 def _has_outputs(row: SegmentRow) -> bool:
     """True when a trim may have cut something of it."""
     return any(isinstance(entry, ToolResultEntry) for entry in row.segment(where="").entries)
+
+
+def _said(rows: list[SegmentRow], one: str, more: str) -> Iterator[tuple[str, str]]:
+    """That these segments can be, and were, what is said of ``one`` or ``more`` of them."""
+    numbers, said = sorted(row.n for row in rows), one if len(rows) == 1 else more
+    if numbers:
+        yield f"{_which(numbers)} can be {said}", f"{_which(numbers, 'was', 'were')} {said}"
 
 
 def _which(numbers: Sequence[int], one: str = "", more: str = "") -> str:

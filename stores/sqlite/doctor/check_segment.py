@@ -1,0 +1,110 @@
+"""A segment's row of which something changed, found again as it was written, or kept as it stands.
+
+Where one value changed beside its entries, its checksum over all of it proves what that was. Where that is no help, the
+checksum with which its entries were appended proves these; of a run that was pruned there is no other copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stores import codec
+from stores.errors import StoreError
+from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.finished import with_archived
+from stores.sqlite.doctor.leading import has_runs, is_whole
+from stores.sqlite.doctor.links import MOST, with_one_changed
+from stores.sqlite.doctor.naming import known_runs, near
+from stores.sqlite.doctor.quarantine import copy_aside
+from stores.sqlite.segments import SegmentRow, encode_entries, stored_segment
+from stores.sqlite.strands import strand_at
+from stores.surgery import entries_checksum
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_WHY = "it was damaged"
+_RIVALS = "SELECT rowid FROM lovia_segments WHERE strand = ? AND (n = ? OR run_id = ?) AND rowid != ?"
+
+
+def changed_segment(connection: Connection, rowid: int) -> SegmentRow | None:
+    """The segment as its checksum proves that it was, if one value of its row has changed, and nothing whole stands in
+    its place."""
+    stands, total = stored_segment(connection, rowid)
+    with suppress(StoreError):
+        could_be = with_one_changed(_values(stands), _candidates(connection, stands))
+        session_id = _session_of(connection, stands)
+        rows = (SegmentRow(*values) for values in could_be)
+        found = next((row for row in rows if row.sum == total and row.session_id == session_id), None)
+        return found if found and not _has_rival(connection, rowid, found) else None
+    return None
+
+
+def proven_by_entries(connection: Connection, rowid: int, free: set[int]) -> SegmentRow | None:
+    """The segment as it stands, where the checksum of its entries proves these, and its number is ``free``."""
+    stands, _ = stored_segment(connection, rowid)
+    session_id = _session_of(connection, stands)
+    if stands.n not in free or session_id is None or not isinstance(stands.run_id, str):
+        return None
+    if _checksum(connection, stands) != stands.checksum or _has_rival(connection, rowid, stands):
+        return None
+    found = replace(stands, session_id=session_id, truncated=0, meta=_readable(stands.meta))
+    return replace(found, entries=encode_entries(found.segment(where="").entries))
+
+
+def write_as_it_was(connection: Connection, changed: dict[int, SegmentRow]) -> None:
+    """Put these, by their row ids, in the place of what has become of them: they may stand in each other's."""
+    for rowid in changed:
+        copy_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
+        connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
+    for row in changed.values():
+        row.put(connection)
+
+
+def _values(row: SegmentRow) -> tuple[Any, ...]:
+    place = (row.session_id, row.n, row.run_id)
+    return (*place, row.entries, row.meta, row.checksum, row.truncated, row.strand)
+
+
+def _candidates(connection: Connection, row: SegmentRow) -> Iterator[list[Any] | range]:
+    """Of each column, what could have stood in it."""
+    yield [_session_of(connection, row)]
+    query = "SELECT count(*), max(upto) FROM lovia_segments LEFT JOIN lovia_strands USING (strand)"
+    count, upto = fetch(connection, query)[0]
+    yield range(1, min(count + upto if isinstance(upto, int) else count, MOST) + 1)
+    yield [*(known_runs(connection) if has_runs(connection) else ()), *near(row.run_id)]
+    yield from ([], [_readable(row.meta)], [_checksum(connection, row)], [0, 1])
+
+
+def _session_of(connection: Connection, row: SegmentRow) -> str | None:
+    """The session in whose strand it is."""
+    with suppress(StoreError):
+        strand = strand_at(connection, row.strand, where="")
+        return strand.session_id if strand else None
+    return None
+
+
+def _checksum(connection: Connection, row: SegmentRow) -> str | None:
+    """That of its entries, as they were before a trim cut them; None where they are none."""
+    with suppress(ValueError, TypeError, LookupError, AttributeError, StoreError):
+        segment = replace(row, meta=_readable(row.meta)).segment(where="")
+        return entries_checksum(with_archived(connection, segment))
+    return None
+
+
+def _readable(meta: bytes) -> bytes:
+    """What is noted of the run, as it was written; nothing, where it cannot be read any more."""
+    with suppress(ValueError):
+        if isinstance(read := orjson.loads(meta), dict):
+            return codec.dumps(read)
+    return b"{}"
+
+
+def _has_rival(connection: Connection, rowid: int, row: SegmentRow) -> bool:
+    rivals = fetch(connection, _RIVALS, (row.strand, row.n, row.run_id, rowid))
+    return any(is_whole(connection, rival) for (rival,) in rivals)
