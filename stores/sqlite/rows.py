@@ -187,10 +187,23 @@ def _lost(connection: Connection, run_id: str | None) -> list[str]:
     return [str(lost) for (lost,) in found]
 
 
+def stored_rows(connection: Connection, run_id: str, log: int) -> list[tuple[Any, ...]]:
+    """What stands in the rows that are of that run, or say that the log is theirs, whatever it is."""
+    return fetch(connection, f"SELECT {_COLUMNS} FROM lovia_runs WHERE run_id = ? OR log = ?", (run_id, log))
+
+
 def _row(found: tuple[Any, ...], *, where: str) -> RunRow:
+    row = as_written(found)
+    if row is None:
+        raise StoreDamagedError(f"the row of run {found[0]!r} is not what was written", where=where)
+    return row
+
+
+def as_written(found: tuple[Any, ...]) -> RunRow | None:
+    """What stands in a row as the run's row that was written; None when it is not what was."""
     run_id, log, session_id, settled, status, save, step, updated_at, entries, last, total = found
     if checksum(*found[:-1]) != total:
-        raise StoreDamagedError(f"the row of run {run_id!r} is not what was written", where=where)
+        return None
     return RunRow(
         run_id=run_id,
         log=log,

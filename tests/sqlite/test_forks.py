@@ -123,7 +123,8 @@ async def test_d3_what_only_forks_read_is_no_run_that_was_lost(tmp_path: Path) -
     change(path, "DELETE FROM lovia_runs WHERE run_id = 'f'")
     assert [finding.what for finding in check(path)] == [
         "a line of run 'f', which is not there",
-        "the row of run 'f' is missing; it can be made from the saves",
+        "the row of run 'f' is missing; it can be made from the saves"
+        "; whether the run was deleted, all but its history, cannot be told",
     ]
     repair(path)
     assert [run.run_id for run in await SQLiteCheckpointer(path).runs()] == ["f"]

@@ -19,6 +19,7 @@ from stores.records import Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.check_save import Changed, changed_save
 from stores.sqlite.doctor.finished import Finished, finished_run, write_again
+from stores.sqlite.doctor.life import Life, life_of
 from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
@@ -52,6 +53,7 @@ class Diagnosis:
     can_mend: bool = True
     is_cut: bool = False
     changed: Changed | None = None
+    life: Life = field(default_factory=Life)
     finished: Finished | None = None
     untold: StoreError | None = None
 
@@ -106,9 +108,11 @@ class Diagnosis:
         if self.is_cut:
             saves, repeats = f"saves 1 to {self.restored.save}", "calls whose results are in none of them run again"
             repeats = "" if self.restored.is_deleted else f"; {repeats}"
-            return f"{saves} can be kept{repeats}", f"{saves} of {run} were kept{repeats}; what was there was {moved}"
+            more = f"{repeats}{self.life.why}"
+            return f"{saves} can be kept{more}", f"{saves} of {run} were kept{more}; what was there was {moved}"
         whose = f", of session {self.restored.session_id!r}" if self.row is None and self.restored.session_id else ""
-        return "it can be made from the saves", f"made again from the saves of {run}{whose}"
+        can = "it can be made from the saves"
+        return f"{can}{self.life.why}", f"made again from the saves of {run}{whose}{self.life.why}"
 
 
 def run_ids(connection: Connection) -> list[str]:
@@ -142,6 +146,7 @@ def _newest_log(connection: Connection, run_id: str) -> int | None:
 def stray_rows(connection: Connection) -> Iterator[tuple[str, str]]:
     """Rows that belong to no run that is looked at: what each is, and the table and condition that select it."""
     query = "SELECT rowid, run_id FROM lovia_runs WHERE run_id NOT IN (SELECT run_id FROM lovia_logs)"
+    query += " AND log NOT IN (SELECT log FROM lovia_logs WHERE dropped = 0)"  # of a run that lacks it, it tells more
     for rowid, run_id in fetch(connection, query):
         if _whole_row(connection, run_id) is None:
             yield f"the row of run {run_id!r} is not what was written", f"lovia_runs WHERE rowid = {rowid}"
@@ -211,10 +216,11 @@ def _go_through(connection: Connection, found: Diagnosis, restored: RunRow) -> N
         found.is_cut = found.changed is None
     if found.row and not found.problems and (found.row.save, found.row.last) != (restored.save, restored.last):
         found.problems.append(f"the row of run {found.run_id!r} is of save {found.row.save}")
-    if found.row:
-        # A run that goes back is no longer what was settled; its session shall see it.
-        restored.settled = found.row.settled if restored.last == found.row.last else 0
-        restored.status = DELETED if found.row.is_deleted else restored.status
+    found.life = Life(found.row, found.row.is_deleted) if found.row else life_of(connection, restored)
+    # A run that goes back is no longer what was settled; its session shall see it.
+    written = found.life.row
+    restored.settled = written.settled if written and restored.last == written.last else 0
+    restored.status = DELETED if found.life.is_deleted else restored.status
 
 
 def _look_at_line(connection: Connection, found: Diagnosis) -> None:

@@ -61,7 +61,6 @@ def write_as_it_was(connection: Connection, changed: dict[int, SegmentRow]) -> N
     """Put these, by their row ids, in the place of what has become of them: they may stand in each other's."""
     for rowid in changed:
         copy_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
-        connection.execute("DELETE FROM lovia_segments WHERE rowid = ?", (rowid,))
     for row in changed.values():
         row.put(connection)
 
