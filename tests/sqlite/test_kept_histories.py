@@ -71,3 +71,24 @@ async def test_h1_where_nothing_tells_whether_a_run_was_deleted_the_finding_says
     assert [UNTOLD in finding.what for finding in repair(path) if "the row of run" in finding.what] == [True, True]
     run = await SQLiteCheckpointer(path).load("a1")
     assert (check(path), run and run.status) == ([], "completed")
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_r7_a_damaged_segment_is_made_again_from_a_kept_history_that_holds_the_same(
+    tmp_path: Path, is_forked: bool
+) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2", "a3")
+    session, runs = SQLiteSession(path), SQLiteCheckpointer(path)
+    if is_forked:
+        await session.fork_session("talk", "a fork", upto="a3")
+        await session.confirm_fork("a fork")
+    for run_id in ("a2", "a3"):
+        await runs.delete(run_id, keep_history=True)
+    await session.rewind("talk", keep_entries=4)
+    change(path, "UPDATE lovia_segments SET entries = 'x' WHERE run_id = 'a2'")
+    (found, *_) = repair(path)
+    assert "; segment 2 was made again from the checkpoint of run 'a2'; " in found.what
+    assert (check(path), await session.load("talk")) == ([], before[:4]), "and what was undone stays so"
+    if is_forked:
+        assert await session.load("a fork") == before

@@ -8,7 +8,7 @@ their history ended with, and the counts in the session's row.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -128,11 +128,14 @@ class _Search:
         self, connection: Connection, chain: list[Strand], damaged: list[int], completed: CompletedRuns
     ) -> None:
         """Find the completed runs whose checkpoints are whole. None of which there is a segment may have stood at a
-        place: one that the session does not see was undone."""
+        place: one that the session does not see was undone. So may one have been that was deleted, all but its history,
+        unless a damaged segment tells that it was its."""
         rows = [row for one in chain for row in fetch(connection, _STAND_IN, (one.number,))]
         stand = {run_id for rowid, run_id in rows if rowid not in damaged}
+        histories = list(_histories(connection, damaged))
         for session_id in dict.fromkeys(strand.session_id for strand in chain):
-            for run in completed(session_id):
+            kept = [run for run in histories if run.head.session_id == session_id]
+            for run in (*completed(session_id), *kept):
                 self.began[run.run_id] = (session_id, run.head.history_upto)
                 self.behind.setdefault(self.began[run.run_id], []).append(run.run_id)
                 self.ended[run.run_id] = run.head.updated_at or 0.0
@@ -248,6 +251,17 @@ def _completed(connection: Connection, session_id: str) -> list[RunSnapshot]:
             if row := read_row(connection, run_id, where=""):
                 runs.append(read_snapshot(connection, row, where=""))
     return runs
+
+
+def _histories(connection: Connection, damaged: list[int]) -> Iterator[RunSnapshot]:
+    """The completed runs that were deleted, all but their histories, which hold just what damaged segments did."""
+    rows = [SegmentRow(*values) for rowid in damaged for *values, _ in fetch(connection, _AS_IT_IS, (rowid,))]
+    for one in rows if has_runs(connection) else ():
+        with suppress(StoreError):
+            row = read_row(connection, one.run_id, where="")
+            run = read_snapshot(connection, row, where="") if row and row.is_deleted else None
+            if run and run.status == Status.COMPLETED and entries_checksum(run.entries) == one.checksum:
+                yield run
 
 
 def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:
