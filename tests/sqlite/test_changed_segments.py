@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from stores.conformance.checks import saved, write
 from stores.conformance.samples import say
-from stores.sqlite import SQLiteSession
+from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.doctor.check import check, repair
 from tests.sqlite.kit import change, fill, raw
 from tests.sqlite.test_damage import flip
@@ -74,3 +75,13 @@ async def test_m1_segments_that_changed_places_are_put_back_beside_one_that_is_l
     assert "; segments 2 and 3 were made again as they were written; no checkpoint holds the same" in first.what
     session = SQLiteSession(path)
     assert (check(path), [one.run_id for one in await session.segments("s")]) == ([], ["r2", "r3"])
+
+
+async def test_d3_the_id_of_a_pruned_run_is_told_by_the_run_that_began_behind_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    session, runs = SQLiteSession(path), SQLiteCheckpointer(path)
+    await session.append("s", [say("one")], run_id="pruned")
+    await write(runs, "later", saved(1, say("two"), session_id="s", history_upto="pruned"))
+    change(path, "UPDATE lovia_segments SET run_id = 'zz'")
+    repair(path)
+    assert (check(path), [one.run_id for one in await session.segments("s")]) == ([], ["pruned"])

@@ -17,7 +17,7 @@ from stores import codec
 from stores.errors import StoreError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.finished import with_archived
-from stores.sqlite.doctor.leading import has_runs, is_whole
+from stores.sqlite.doctor.leading import has_runs, histories, is_whole
 from stores.sqlite.doctor.links import MOST, with_one_changed
 from stores.sqlite.doctor.naming import known_runs, near
 from stores.sqlite.doctor.quarantine import copy_aside
@@ -72,11 +72,13 @@ def _values(row: SegmentRow) -> tuple[Any, ...]:
 
 def _candidates(connection: Connection, row: SegmentRow) -> Iterator[list[Any] | range]:
     """Of each column, what could have stood in it."""
-    yield [_session_of(connection, row)]
+    session_id = _session_of(connection, row)
+    yield [session_id]
     query = "SELECT count(*), max(upto) FROM lovia_segments LEFT JOIN lovia_strands USING (strand)"
     count, upto = fetch(connection, query)[0]
     yield range(1, min(count + upto if isinstance(upto, int) else count, MOST) + 1)
-    yield [*(known_runs(connection) if has_runs(connection) else ()), *near(row.run_id)]
+    began_behind = histories(connection, session_id) if session_id is not None else ()
+    yield [*began_behind, *(known_runs(connection) if has_runs(connection) else ()), *near(row.run_id)]
     yield from ([], [_readable(row.meta)], [_checksum(connection, row)], [0, 1])
 
 
