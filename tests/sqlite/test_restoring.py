@@ -177,6 +177,19 @@ async def test_k6_segments_of_runs_side_by_side_are_made_again_in_the_order_in_w
     assert (check(path), await segments(path)) == ([], {"s": ["a", "b", "c"]})
 
 
+async def test_d3_no_run_stands_before_the_one_behind_which_it_began_whatever_the_clock_said(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    for run_id, behind, at in (("a", None, 5000.0), ("b", "a", 5001.0), ("c", "b", 1000.0)):
+        await run(path, "s", run_id, behind, at=at)
+    with raw(path) as connection:
+        connection.execute("DELETE FROM lovia_segments")
+        connection.execute("DELETE FROM lovia_sessions")
+    (done,) = repair(path)
+    assert "; segments 1, 2 and 3 were made again from the checkpoints of runs 'a', 'b' and 'c'; " in done.what
+    assert "goes on without" not in done.what
+    assert (check(path), await segments(path)) == ([], {"s": ["a", "b", "c"]})
+
+
 @pytest.mark.parametrize("whose", ["s", "k", "j"])
 @pytest.mark.parametrize("gone", [("segments", "strands"), ("segments", "sessions")])
 async def test_r7_a_session_of_which_one_row_is_left_has_again_all_that_it_had(

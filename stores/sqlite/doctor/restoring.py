@@ -7,6 +7,7 @@ their history ended with, and the counts in the session's row.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -141,6 +142,22 @@ class _Search:
                 self.ended[run.run_id] = run.head.updated_at or 0.0
                 if run.run_id not in stand:
                     self.runs[run.run_id] = run
+        self._put_in_order()
+
+    def _put_in_order(self) -> None:
+        """A run ended after the one behind which it began, also where the clock was set back in between."""
+        done: set[str] = set()
+        for run_id in self.began:
+            line: list[str] = []
+            one: str | None = run_id
+            while one in self.began and one not in done:
+                done.add(one)
+                line.insert(0, one)
+                one = self.began[one][1]
+            for one in line:
+                before = self.ended.get(self.began[one][1] or "", 0.0)
+                self.ended[one] = max(self.ended[one], math.nextafter(before, math.inf))
+        self.runs = dict(sorted(self.runs.items(), key=lambda found: self.ended[found[0]]))
 
     def proven(self, connection: Connection, damaged: list[int]) -> list[tuple[int, str]]:
         """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell: what
