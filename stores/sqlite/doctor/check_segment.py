@@ -6,14 +6,16 @@ checksum with which its entries were appended proves these; of a run that was pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from stores import codec
+from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.finished import with_archived
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _WHY = "it was damaged"
+_BYTES = 200_000_000
+"""How much is read for one value of a row at the most: less than a second's work."""
+
 _RIVALS = "SELECT rowid FROM lovia_segments WHERE strand = ? AND (n = ? OR run_id = ?) AND rowid != ?"
 
 
@@ -70,16 +75,35 @@ def _values(row: SegmentRow) -> tuple[Any, ...]:
     return (*place, row.entries, row.meta, row.checksum, row.truncated, row.strand)
 
 
-def _candidates(connection: Connection, row: SegmentRow) -> Iterator[list[Any] | range]:
-    """Of each column, what could have stood in it."""
-    session_id = _session_of(connection, row)
+def _candidates(connection: Connection, row: SegmentRow) -> Iterator[Iterable[Any]]:
+    """Of each column, what could have stood in it. Entries that are none, or not those of the checksum, though nothing
+    was cut from them, are what changed themselves, unless it was the checksum."""
+    session_id, total = _session_of(connection, row), _checksum(connection, row)
+    if total is None:
+        return
     yield [session_id]
-    query = "SELECT count(*), max(upto) FROM lovia_segments LEFT JOIN lovia_strands USING (strand)"
-    count, upto = fetch(connection, query)[0]
-    yield range(1, min(count + upto if isinstance(upto, int) else count, MOST) + 1)
-    began_behind = histories(connection, session_id) if session_id is not None else ()
-    yield [*began_behind, *(known_runs(connection) if has_runs(connection) else ()), *near(row.run_id)]
-    yield from ([], [_readable(row.meta)], [_checksum(connection, row)], [0, 1])
+    if total == row.checksum or row.truncated or _is_trimmed(row):
+        most = min(MOST, _BYTES // len(row.entries))
+        yield range(1, min(_last(connection, row), most) + 1)
+        began_behind = histories(connection, session_id) if session_id is not None else ()
+        known = known_runs(connection) if has_runs(connection) else ()
+        yield islice(chain(near(row.run_id), known, began_behind), most)
+    else:
+        yield from ([], [])
+    yield from ([], [_readable(row.meta)], [total], [0, 1])
+
+
+def _is_trimmed(row: SegmentRow) -> bool:
+    entries = replace(row, meta=b"{}").segment(where="").entries
+    return any(isinstance(entry, ToolResultEntry) and entry.trimmed for entry in entries)
+
+
+def _last(connection: Connection, row: SegmentRow) -> int:
+    """The highest number that a segment can have in its strand."""
+    query = "SELECT count(*) FROM lovia_segments WHERE strand = :strand"
+    query += " UNION ALL SELECT upto FROM lovia_strands WHERE :strand IN (strand, base) AND typeof(upto) = 'integer'"
+    count, *upto = (n for (n,) in connection.execute(query, {"strand": row.strand}).fetchall())
+    return int(count) + max(upto, default=0)
 
 
 def _session_of(connection: Connection, row: SegmentRow) -> str | None:
