@@ -37,10 +37,12 @@ ROOM = 4_000_000_000
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders in memory, where there is room: the suite flushes thousands of times.
 
-    A shell's background jobs ignore Ctrl-C, and what they start does; the tests press it.
+    A shell's background jobs ignore Ctrl-C, and what they start does; under nohup it is SIGHUP. The tests send both.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if config.option.basetemp is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         config.option.basetemp = tempfile.mkdtemp(prefix="lovia-tests-", dir=MEMORY)
         atexit.register(shutil.rmtree, config.option.basetemp, ignore_errors=True)
