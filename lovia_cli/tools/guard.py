@@ -13,22 +13,19 @@ import threading
 
 _SCRIPT = """
 groups=
-while read -r group; do
-  case " $groups " in
-    *" $group "*)
-      rest=
-      for other in $groups; do
-        [ "$other" = "$group" ] || rest="$rest $other"
-      done
-      groups=$rest ;;
-    *) groups="$groups $group" ;;
-  esac
+while read -r sign group; do
+  rest=
+  for other in $groups; do
+    [ "$other" = "$group" ] || rest="$rest $other"
+  done
+  groups=$rest
+  [ "$sign" = - ] || groups="$groups $group"
 done
 for group in $groups; do
   kill -s KILL -- "-$group"
 done
 """
-"""Each line is a group that begins, or one of these that has ended. The lines end when we do, however that comes."""
+"""Each line is a group that begins (+) or has ended (-). The lines end when we do, however that comes."""
 
 
 class Guard:
@@ -50,15 +47,15 @@ class Guard:
 
     def watch(self, group: int) -> None:
         """Kill the group when this process ends before `release`."""
-        self._tell(group)
+        self._tell("+", group)
 
     def release(self, group: int) -> None:
         """The leader of the group has ended; what it left in the background is nobody's business."""
-        self._tell(group)
+        self._tell("-", group)
 
-    def _tell(self, group: int) -> None:
+    def _tell(self, sign: str, group: int) -> None:
         with contextlib.suppress(OSError):  # it was killed itself, or could not be started
-            os.write(self._pipe, b"%d\n" % group)
+            os.write(self._pipe, f"{sign} {group}\n".encode())
 
 
 def _started() -> int:
