@@ -12,12 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from stores import codec
 from stores.errors import ConflictError
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
-from stores.file.segments import encode_segment, read_log, session_folder
-from stores.file.session_json import SESSION
+from stores.file.segments import encode_segment, read_log
+from stores.file.session_writing import writing
 from stores.ids import as_words
 from stores.records import Segment
 from stores.surgery import entries_checksum
@@ -30,21 +29,17 @@ def import_segments(root: Root, session_id: str, segments: Sequence[Segment]) ->
     if log.is_there:
         where = as_words(f"session:{session_id}")
         raise ConflictError(f"session {session_id!r} exists already", hint=f"look at it: lovia history {where}")
-    with (
-        root.make_folder(*session_folder(session_id)) as folder,
-        root.make_folder(*session_folder(session_id), "open") as temps,
-    ):
-        temps.sweep()
-        sweep_dead(folder, ())
-        folder.write(SESSION, codec.encode(log.fields | {"cleared": True}), by=temps)
+    with writing(root, session_id) as session:
+        sweep_dead(session.folder, ())
+        session.write_session(log.fields | {"cleared": True})
         log.fields |= {"epoch": log.fields["epoch"] + 1, "limit": 0, "base": None}
         for segment in segments:
             checksum, meta = entries_checksum(segment.entries), plain(segment.meta)
             name, lines = encode_segment(
                 log, segment.run_id, segment.entries, meta, checksum, truncated=segment.truncated
             )
-            folder.write(name, lines.bytes(), by=temps)
+            session.write(name, lines)
             log.count(name, len(segment.entries), lines.sum)
         log.fields["updated_at"] = time.time()
         log.fields.pop("cleared", None)
-        folder.write(SESSION, codec.encode(log.fields), by=temps)
+        session.write_session(log.fields)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stores import codec
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
 from stores.file.names import name_of, parse_segment_name, segment_name
@@ -27,9 +26,8 @@ from stores.file.segments import (
     read_segment,
     roll_forward,
     segment_of,
-    session_folder,
 )
-from stores.file.session_json import SESSION
+from stores.file.session_writing import SessionWriter, writing
 from stores.records import Segment
 from stores.surgery import RewindPlan, rewind_plan
 from stores.surgery.forking import shared_beginning
@@ -39,15 +37,15 @@ def rewind(root: Root, session_id: str, keep_entries: int) -> int:
     """Under the session's lock: drop what stands behind the first ``keep_entries`` entries, and count it."""
     log = read_log(root, session_id)
     roll_forward(log)
-    with root.make_folder(*session_folder(session_id)) as folder:
-        sweep_dead(folder, (place.file for place in log.places))
+    with writing(root, session_id) as session:
+        sweep_dead(session.folder, (place.file for place in log.places))
         tail = _tail(log, keep_entries)
         if not tail:
             return 0
         first = tail[0][1]["first"]
         plan = rewind_plan([_decoded(place, document) for place, document in tail], keep_entries - first)
-        left = _commit(root, folder, log, tail, plan)
-        sweep_dead(folder, left)
+        left = _commit(session, log, tail, plan)
+        sweep_dead(session.folder, left)
     with root.make_folder(*marker_folder(session_id)) as markers:
         for run_id in plan.deleted:
             markers.unlink(f"{name_of(run_id)}.json")
@@ -75,24 +73,20 @@ def _decoded(place: Place, document: dict[str, Any]) -> Segment:
     return segment_of({**document, "entries": rows}, f"{place.folder}/{place.file}")
 
 
-def _commit(
-    root: Root, folder: Folder, log: Log, tail: list[tuple[Place, dict[str, Any]]], plan: RewindPlan
-) -> list[str]:
+def _commit(session: SessionWriter, log: Log, tail: list[tuple[Place, dict[str, Any]]], plan: RewindPlan) -> list[str]:
     """Write what is new, session.json last; the names of the files that count from now on."""
     fields, first = log.fields, tail[0][1]
     left = [place.file for place in log.places[: tail[0][0].n - 1]]
     before = read_segment(log.places[len(left) - 1], log.session_id) if left else None
     fields |= {"epoch": fields["epoch"] + 1, "limit": len(left), "count": len(left), "entries": first["first"]}
     fields |= {"last": left[-1] if left else None, "last_sum": before["sum"] if before else None}
-    with root.make_folder(*marker_folder(log.session_id)) as temps:
-        temps.sweep()
-        if plan.cut:
-            name = segment_name(len(left) + 1, fields["epoch"], plan.cut.run_id)
-            lines = encode_again(first, plan.cut.entries, epoch=fields["epoch"], meta={}, truncated=True)
-            folder.write(name, lines.bytes(), by=temps)
-            log.count(name, len(plan.cut.entries), lines.sum, fields.get("updated_at"))
-            left.append(name)
-        folder.write(SESSION, codec.encode(fields), by=temps)
+    if plan.cut:
+        name = segment_name(len(left) + 1, fields["epoch"], plan.cut.run_id)
+        lines = encode_again(first, plan.cut.entries, epoch=fields["epoch"], meta={}, truncated=True)
+        session.write(name, lines)
+        log.count(name, len(plan.cut.entries), lines.sum, fields.get("updated_at"))
+        left.append(name)
+    session.write_session(fields)
     return left
 
 

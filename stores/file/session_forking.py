@@ -15,16 +15,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from stores import codec
 from stores.errors import RunExistsError
 from stores.file.disk import Folder
-from stores.file.markers import marker_folder
 from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.readers import marks, place_mark
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
 from stores.file.segments import Log, Place, read_log, read_segment, roll_forward, session_folder
 from stores.file.session_json import SESSION, base_parts, fresh_session, part_of, read_session
+from stores.file.session_writing import writing
 from stores.ids import as_words
 from stores.surgery.forking import lost_beginning
 
@@ -50,9 +49,9 @@ def prepare(root: Root, session_id: str, new_id: str, upto: str) -> None:
     fields = fresh_session(new_id) | {"epoch": epoch, "entries": base["entries"], "base": base, "prepared": True}
     for part in base_parts(base):
         place_mark(root, new_id, part)
-    with root.make_folder(*session_folder(new_id)) as folder:
-        sweep_dead(folder, ())  # as before an append
-    _write(root, new_id, fields)
+    with writing(root, new_id) as session:
+        sweep_dead(session.folder, ())  # as before an append
+        session.write_session(fields)
 
 
 def _base(root: Root, session_id: str, upto: str) -> dict[str, Any]:
@@ -127,9 +126,5 @@ def _fields(root: Root, session_id: str) -> dict[str, Any] | None:
 
 
 def _write(root: Root, session_id: str, fields: dict[str, Any]) -> None:
-    with (
-        root.make_folder(*session_folder(session_id)) as folder,
-        root.make_folder(*marker_folder(session_id)) as temps,
-    ):
-        temps.sweep()
-        folder.write(SESSION, codec.encode(fields), by=temps)
+    with writing(root, session_id) as session:
+        session.write_session(fields)

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, StoreWriteError
 from stores.file.disk import Folder
@@ -37,6 +36,7 @@ from stores.file.session_forking import (
     unmark,
 )
 from stores.file.session_json import SESSION, base_parts, own_session
+from stores.file.session_writing import writing
 from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
 from stores.protocols import ResultStore
@@ -126,19 +126,15 @@ class FileSession:
         if _holds(log, run_id, checksum):
             return
         place = log.find(run_id)
-        with (
-            self._root.make_folder(*session_folder(session_id)) as folder,
-            self._root.make_folder(*session_folder(session_id), "open") as temps,
-        ):
-            temps.sweep()
+        with writing(self._root, session_id) as session:
             if log.fields.get("cleared"):
-                sweep_dead(folder, ())  # an import that was cut off: what it left would be of an epoch to come
+                sweep_dead(session.folder, ())  # an import that was cut off: what it left would be of an epoch to come
             roll_forward(log)
             if place is None:
                 name, lines = encode_segment(log, run_id, entries, meta, checksum)
-                folder.write(name, lines.bytes(), by=temps)
+                session.write(name, lines)
                 log.count(name, len(entries), lines.sum)
-            folder.write(SESSION, codec.encode(log.fields), by=temps)
+            session.write_session(log.fields)
 
     async def import_segments(self, session_id: str, segments: list[Segment]) -> None:
         from stores.file.importing import import_segments
@@ -174,12 +170,11 @@ class FileSession:
         shared = [str(part["session"]) for part in base_parts(bare.get("base"))]
         zero: dict[str, Any] = {"limit": 0, "count": 0, "entries": 0, "last": None, "last_sum": None}
         log.fields |= zero | {"base": None, "cleared": True, "epoch": log.fields["epoch"] + 1}
-        with self._root.make_folder(*session_folder(session_id)) as folder:
-            sweep_dead(folder, (place.file for place in log.places))
-            with self._root.make_folder(*session_folder(session_id), "open") as temps:
-                folder.write(SESSION, codec.encode(log.fields), by=temps)
-            sweep_dead(folder, ())
-            remove_emptied(folder)
+        with writing(self._root, session_id) as session:
+            sweep_dead(session.folder, (place.file for place in log.places))
+            session.write_session(log.fields)
+            sweep_dead(session.folder, ())
+            remove_emptied(session.folder)
         return shared
 
     async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:

@@ -11,11 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stores import codec
 from stores.archiving import archive_first
 from stores.entries import Entry
-from stores.file.disk import Folder
-from stores.file.markers import marker_folder
 from stores.file.readers import read_by_forks
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
@@ -29,7 +26,7 @@ from stores.file.segments import (
     segment_of,
     session_folder,
 )
-from stores.file.session_json import SESSION
+from stores.file.session_writing import SessionWriter, writing
 from stores.protocols import ResultStore
 from stores.surgery import Cut, apply_cuts, trim_cuts
 
@@ -88,16 +85,12 @@ def _replace(root: Root, log: Log, old: _Old) -> None:
     """Write the segment again, under its name."""
     lines = encode_again(old.document, apply_cuts(old.entries, old.cuts))
     is_last = old.place.n == log.fields["count"]
-    with (
-        root.make_folder(*session_folder(log.session_id)) as folder,
-        root.make_folder(*marker_folder(log.session_id)) as temps,
-    ):
-        temps.sweep()
+    with writing(root, log.session_id) as session:
         if is_last:
-            _note(folder, temps, log, None)
-        folder.write(old.place.file, lines.bytes(), by=temps)
+            _note(session, log, None)
+        session.write(old.place.file, lines)
         if is_last:
-            _note(folder, temps, log, lines.sum)
+            _note(session, log, lines.sum)
 
 
 def _write_beside(root: Root, log: Log, old: _Old) -> None:
@@ -105,12 +98,8 @@ def _write_beside(root: Root, log: Log, old: _Old) -> None:
     fields, n = log.fields, old.place.n
     place = replace(old.place, epoch=fields["epoch"] + 1)
     lines = encode_again(old.document, apply_cuts(old.entries, old.cuts), epoch=place.epoch)
-    with (
-        root.make_folder(*session_folder(log.session_id)) as folder,
-        root.make_folder(*marker_folder(log.session_id)) as temps,
-    ):
-        temps.sweep()
-        folder.write(place.file, lines.bytes(), by=temps)
+    with writing(root, log.session_id) as session:
+        session.write(place.file, lines)
     if n == fields["count"]:
         fields |= {"last": place.file, "last_sum": lines.sum}
     log.places[n - 1] = place
@@ -119,13 +108,10 @@ def _write_beside(root: Root, log: Log, old: _Old) -> None:
 def _begin_epoch(root: Root, log: Log) -> None:
     """What was written beside counts from now on."""
     log.fields |= {"epoch": log.fields["epoch"] + 1, "limit": log.fields["count"]}
-    with (
-        root.make_folder(*session_folder(log.session_id)) as folder,
-        root.make_folder(*marker_folder(log.session_id)) as temps,
-    ):
-        folder.write(SESSION, codec.encode(log.fields), by=temps)
+    with writing(root, log.session_id) as session:
+        session.write_session(log.fields)
 
 
-def _note(folder: Folder, temps: Folder, log: Log, checksum: str | None) -> None:
+def _note(session: SessionWriter, log: Log, checksum: str | None) -> None:
     log.fields["last_sum"] = checksum
-    folder.write(SESSION, codec.encode(log.fields), by=temps)
+    session.write_session(log.fields)

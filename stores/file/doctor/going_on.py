@@ -13,7 +13,6 @@ from typing import Any
 from stores import codec
 from stores.codec import Lines
 from stores.errors import StoreDamagedError, StoreError
-from stores.file.disk import Folder
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.lost_segments import readable
@@ -31,7 +30,8 @@ from stores.file.segments import (
     read_segment,
     session_folder,
 )
-from stores.file.session_json import SESSION, base_parts, beginning, check_name, fresh_session, read_session
+from stores.file.session_json import base_parts, beginning, check_name, fresh_session, read_session
+from stores.file.session_writing import SessionWriter, writing
 from stores.file.vanished import is_vanished
 
 Document = dict[str, Any]
@@ -95,13 +95,12 @@ def _written(root: Root, session_id: str, places: list[Place], shared: list[Docu
 
     It keeps what it began with, or begins with what is ``shared`` as its own.
     """
-    name = name_of(session_id)
-    with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
-        fields = read_session(folder, session_id) or fresh_session(session_id)
+    with writing(root, session_id) as session:
+        fields = read_session(session.folder, session_id) or fresh_session(session_id)
         newest = newest_places(places, fields)
         log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
         if shared is not None:
-            log = _begun_again(folder, temps, fields, places, shared)
+            log = _begun_again(session, fields, places, shared)
         log.fields["epoch"], kept = fields["epoch"] + 1, shared is None
         replaced, present = [], set()
         for n in sorted(newest):
@@ -114,16 +113,16 @@ def _written(root: Root, session_id: str, places: list[Place], shared: list[Docu
                 continue
             replaced.append(newest[n])
             if document:
-                _write_again(folder, temps, log, document)
+                _write_again(session, log, document)
         is_lost = len(present) < max(fields["count"], len(newest))
         marked = KnownRuns(root).mark(session_id, present) if is_lost else ""
-        folder.write(SESSION, codec.encode(log.fields), by=temps)
+        session.write_session(log.fields)
     moves = {place.digest: moved(place_aside(root, place)) for place in unread(root, session_id, replaced)}
     aside = "".join(move for run_digest, move in moves.items() if run_digest not in present)
     return f"{aside}{marked}"
 
 
-def _begun_again(folder: Folder, temps: Folder, fields: Document, places: list[Place], shared: list[Document]) -> Log:
+def _begun_again(session: SessionWriter, fields: Document, places: list[Place], shared: list[Document]) -> Log:
     """The session with what it shared as its own, and nothing else yet.
 
     What an earlier repair has left of this goes. session.json says beforehand which epoch is ``coming``: segments of
@@ -134,14 +133,14 @@ def _begun_again(folder: Folder, temps: Folder, fields: Document, places: list[P
         log.fields["updated_at"] = fields["updated_at"]
     for place in places:
         if place.epoch > fields["epoch"]:
-            folder.unlink(place.file)
-    folder.write(SESSION, codec.encode(fields | {"coming": log.fields["epoch"]}), by=temps)
+            session.folder.unlink(place.file)
+    session.write_session(fields | {"coming": log.fields["epoch"]})
     for document in shared:
-        _write_again(folder, temps, log, document)
+        _write_again(session, log, document)
     return log
 
 
-def _write_again(folder: Folder, temps: Folder, log: Log, document: Document) -> None:
+def _write_again(session: SessionWriter, log: Log, document: Document) -> None:
     """One segment behind the last of ``log``, its entries and all else as they were."""
     n, epoch = log.fields["count"] + 1, log.fields["epoch"]
     entries = document.pop("entries")
@@ -150,7 +149,7 @@ def _write_again(folder: Folder, temps: Folder, log: Log, document: Document) ->
     for entry in entries:
         lines.add(codec.dumps(entry))
     name = segment_name(n, epoch, document["run"])
-    folder.write(name, lines.bytes(), by=temps)
+    session.write(name, lines)
     log.count(name, len(entries), lines.sum, document.get("at"))
 
 

@@ -12,18 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from stores import codec
 from stores.closing import segment_meta
 from stores.codec import Lines
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.markers import marker_folder
 from stores.file.names import parse_segment_name
 from stores.file.root import Root
 from stores.file.segments import Log, Place, encode_segment, newest_places, read_segment, session_folder
-from stores.file.session_json import SESSION, beginning, fresh_session, read_session
+from stores.file.session_json import beginning, fresh_session, read_session
+from stores.file.session_writing import writing
 from stores.ids import as_words
 from stores.records import RunSnapshot
 from stores.surgery import entries_checksum
@@ -131,20 +130,17 @@ def restore(root: Root, lost: Lost) -> str:
     """
     session_id = str(lost.run.head.session_id)
     aside = set_aside(root, *session_folder(session_id), lost.place.file, keep=True)
-    with (
-        root.make_folder(*session_folder(session_id)) as folder,
-        root.make_folder(*marker_folder(session_id)) as temps,
-    ):
-        fields = read_session(folder, session_id)
+    with writing(root, session_id) as session:
+        fields = read_session(session.folder, session_id)
         before = {"count": lost.place.n - 1, "epoch": lost.place.epoch, "last": lost.after, "entries": lost.first}
         log = Log(session_id, fresh_session(session_id) | before, [], [])
         name, lines = segment_of_run(log, lost.run)
-        data, is_last = lines.bytes(), fields and fields["count"] == lost.place.n
+        is_last = fields and fields["count"] == lost.place.n
         if fields and is_last:
-            folder.write(SESSION, codec.encode(fields | {"last_sum": None}), by=temps)
-        folder.write(name, data, by=temps)
+            session.write_session(fields | {"last_sum": None})
+        session.write(name, lines)
         if fields and is_last:
-            folder.write(SESSION, codec.encode(fields | {"last_sum": lines.sum}), by=temps)
+            session.write_session(fields | {"last_sum": lines.sum})
     return f"made again from {lost.source}{moved(aside)}{untrimmed(session_id, [lost.run])}"
 
 

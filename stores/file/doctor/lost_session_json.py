@@ -17,7 +17,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from stores import codec
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.forked_sessions import fork_id, found_base
 from stores.file.doctor.known_runs import KnownRuns
@@ -28,6 +27,7 @@ from stores.file.readers import files_of
 from stores.file.root import Root
 from stores.file.segments import Place
 from stores.file.session_json import SESSION, beginning, fresh_session
+from stores.file.session_writing import writing
 
 
 @dataclass(slots=True)
@@ -142,8 +142,8 @@ def write(root: Root, name: str, places: list[Place]) -> str | None:
     marked = KnownRuns(root).mark(found.session_id, _placed(places))
     for place in found.doubtful:
         set_aside(root, "sessions", name, place.file, keep=True)
-    with root.make_folder("sessions", name) as folder, root.make_folder("sessions", name, "open") as temps:
-        folder.write(SESSION, codec.encode(found.fields), by=temps)
+    with writing(root, found.session_id) as session:
+        session.write_session(found.fields)
     for place in found.unread:
         set_aside(root, "sessions", name, place.file)
     return found.done(aside, marked)
