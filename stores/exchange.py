@@ -51,6 +51,11 @@ class RunRecord(RunSnapshot):
 
 Exported = RunSnapshot | SessionRecord
 
+Places = dict[int, int]
+"""The line at which each object of a file stood, by the object's `id`; that of its header by `_HEADER`."""
+
+_HEADER = -1
+
 
 def run_record(run_id: str, saves: list[Save]) -> RunRecord:
     """The run that these saves, of which there are some, come to."""
@@ -149,10 +154,10 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def record_of(document: Any, name: str) -> Exported:
+def record_of(document: Any, name: str, places: Places | None = None) -> Exported:
     """The record that a JSON object is, without its checksum; raises as `read_export` does."""
     _check_version(document, name)
-    places = document.pop("places", {})
+    places = places or {}
     return _run(document, name, places) if document["kind"] == "run" else _session(document, name, places)
 
 
@@ -167,9 +172,9 @@ def _check_version(document: Any, name: str) -> None:
         raise refuse(f"it has an unknown format {version!r}", name)
 
 
-def _run(document: dict[str, Any], name: str, places: dict[int, int]) -> RunSnapshot:
+def _run(document: dict[str, Any], name: str, places: Places) -> RunSnapshot:
     entries = _entries(document.get("entries"), name, places)
-    head = head_of(document.get("head"), _at(name, places, -1))
+    head = head_of(document.get("head"), _at(name, places, _HEADER))
     if not entries:
         raise refuse("the run has no entries", name)
     if head.steps < entries[-1].step:
@@ -178,7 +183,7 @@ def _run(document: dict[str, Any], name: str, places: dict[int, int]) -> RunSnap
     return run if document.get("saves") is None else _with_history(run, document["saves"], name, places)
 
 
-def _with_history(run: RunSnapshot, rows: Any, name: str, places: dict[int, int]) -> RunRecord:
+def _with_history(run: RunSnapshot, rows: Any, name: str, places: Places) -> RunRecord:
     """The run with its saves, which must come to what it is."""
     if not isinstance(rows, list) or not rows:
         raise refuse("its saves are no list", name)
@@ -189,7 +194,7 @@ def _with_history(run: RunSnapshot, rows: Any, name: str, places: dict[int, int]
     return record
 
 
-def _session(document: dict[str, Any], name: str, places: dict[int, int]) -> SessionRecord:
+def _session(document: dict[str, Any], name: str, places: Places) -> SessionRecord:
     rows, segments = document.get("segments"), []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise refuse("its segments are no list of objects", name)
@@ -205,7 +210,7 @@ def _session(document: dict[str, Any], name: str, places: dict[int, int]) -> Ses
     return SessionRecord(session_id=_id(document, "session_id", name), segments=segments)
 
 
-def _entries(rows: Any, name: str, places: dict[int, int]) -> list[Entry]:
+def _entries(rows: Any, name: str, places: Places) -> list[Entry]:
     """The entries of a run, each checked by itself and all with each other."""
     if not isinstance(rows, list):
         raise refuse("its entries are no list", name)
@@ -217,7 +222,7 @@ def _entries(rows: Any, name: str, places: dict[int, int]) -> list[Entry]:
     return entries
 
 
-def _at(name: str, places: dict[int, int], key: int) -> str:
+def _at(name: str, places: Places, key: int) -> str:
     return f"{name}:{places[key]}" if key in places else name
 
 
@@ -241,7 +246,6 @@ def _read_document(data: bytes, name: str) -> Exported:
         raise refuse("its content does not match its checksum", name)
     if not isinstance(document.get("entries", document.get("segments")), list):
         raise refuse("it has no entries; is it the first line of an export alone?", name)
-    document.pop("places", None)
     return record_of(document, name)
 
 
@@ -255,12 +259,12 @@ class _Reader:
     def __init__(self, data: bytes, name: str) -> None:
         self._lines = enumerate(data.split(b"\n"), 1)
         self._name = name
-        self._places: dict[int, int] = {}
+        self._places: Places = {}
         self._line = 0
 
     def read(self) -> Exported:
         header = self._next("the first line")
-        self._places[-1] = self._line
+        self._places[_HEADER] = self._line
         _check_version(header, self._where())
         if header["kind"] == "run":
             header["entries"] = self._take(header.get("entries"))
@@ -269,7 +273,7 @@ class _Reader:
         else:
             header["segments"] = [self._segment() for _ in range(self._count(header.get("segments")))]
         self._end(header)
-        return record_of({**header, "places": self._places}, self._name)
+        return record_of(header, self._name, self._places)
 
     def _segment(self) -> dict[str, Any]:
         row = self._next("a segment")
