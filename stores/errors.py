@@ -96,6 +96,12 @@ class SegmentDiffersError(StoreError):
 
     code = "segment_differs"
 
+    @classmethod
+    def of(cls, session_id: str, run_id: str) -> SegmentDiffersError:
+        """The error for other entries under that run id of the session."""
+        what = f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are"
+        return cls(what, hint="append under a new run id")
+
 
 class StoreWriteError(StoreError):
     """A write did not reach the disk. What was acknowledged before is safe (R9)."""

@@ -18,6 +18,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from stores.errors import LoviaError
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -30,6 +32,11 @@ SHORT_SECONDS = 0.005
 
 SPENT, MOST_SPENT = 8, 32
 """How many files that were replaced a store keeps open before the thread closes them, and at the most."""
+
+START_PATIENCE = 0.25
+"""Seconds for which a starter retries a run's lock that no living owner explains: a reader may be probing it."""
+
+_PAUSE = 0.02
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -52,6 +59,20 @@ async def pause(seconds: float) -> None:
         from asyncio import sleep
 
         await sleep(seconds)
+
+
+async def wait_for(
+    worker: Worker, take: Callable[[], bool], refusal: Callable[[], LoviaError], patience: float = START_PATIENCE
+) -> None:
+    """Have the worker ``take`` a lock, again and again for ``patience`` seconds; then raise the ``refusal``.
+
+    A caller that is cancelled may have got it and not know: it gives the lock back in any case.
+    """
+    deadline = time.monotonic() + patience
+    while not await worker.call(take):
+        if time.monotonic() > deadline:
+            raise await worker.call(refusal)
+        await pause(_PAUSE)
 
 
 class Worker:

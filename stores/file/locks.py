@@ -19,19 +19,13 @@ from stores.file.names import name_of
 from stores.file.root import Root
 from stores.oslock import Lock, is_alive, this_process
 from stores.records import Owner, locked_error
-from stores.worker import pause
+from stores.worker import wait_for
 
 RUNS, SESSIONS, OWNERS = ("locks", "runs"), ("locks", "sessions"), ("locks", "owners")
 ARCHIVED = ("locks", "results")
 
-START_PATIENCE = 0.25
-"""Seconds for which a starter retries a lock that no living owner explains: a reader may be probing it."""
-
 SESSION_PATIENCE = 30.0
 """Seconds that a session's lock is waited for, and that of a run's archived outputs."""
-
-
-_PAUSE = 0.02
 
 
 def lock_of(folder: str, name: str) -> Lock:
@@ -44,12 +38,8 @@ async def waited_for(
     root: Root, lock: Lock, take: Callable[[], bool], refusal: Callable[[], StoreError]
 ) -> AsyncIterator[None]:
     """The lock, once ``take`` gets it; `SESSION_PATIENCE` without that raise the ``refusal``."""
-    deadline = time.monotonic() + SESSION_PATIENCE
     try:
-        while not await root.worker.call(take):
-            if time.monotonic() > deadline:
-                raise refusal()
-            await pause(_PAUSE)
+        await wait_for(root.worker, take, refusal, SESSION_PATIENCE)
         yield
     finally:  # also for a caller that was cancelled while it got the lock
         await root.worker.call(lock.release)

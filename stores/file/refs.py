@@ -17,6 +17,7 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.file.chunks import Chunk
 from stores.file.disk import Folder
 from stores.file.names import is_key, name_of, readable_id
+from stores.lines import open_approvals
 from stores.records import Damage, Owner, RunInfo, Save, Status
 
 DELETED = "deleted"
@@ -110,7 +111,7 @@ class Ref:
             if shown := _SHOWN.get(name):
                 self._show(shown, value)
             elif name == "approvals":
-                self._show("approvals", [one["id"] for one in value if one.get("state", "pending") == "pending"])
+                self._show("approvals", open_approvals(value))
 
     def _show(self, name: str, value: JSON) -> None:
         elsewhere = [other for other in self.fields.get("elsewhere", ()) if other != name]

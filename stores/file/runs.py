@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from stores.file.forking import release
 from stores.file.heads import head_at
 from stores.file.lease import FileLease
 from stores.file.listing import describe
-from stores.file.locks import START_PATIENCE, RunLock, leave_cancel, owned_names, read_owner
+from stores.file.locks import RunLock, leave_cancel, owned_names, read_owner
 from stores.file.markers import marker_folder, read_marker, remove_marker, write_marker
 from stores.file.moments import find_cut, step_entries
 from stores.file.names import name_of
@@ -28,11 +27,10 @@ from stores.file.snapshots import read_moment, read_snapshot
 from stores.file.survey import look_into, lost_data, lost_ref
 from stores.folding import without_collections
 from stores.ids import check_id
+from stores.lines import newest_first
 from stores.protocols import RunLease
 from stores.records import Damage, Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
-from stores.worker import pause
-
-_PAUSE = 0.02
+from stores.worker import wait_for
 
 
 class FileCheckpointer:
@@ -58,12 +56,8 @@ class FileCheckpointer:
     async def _take(self, run_id: str) -> RunLock:
         """The run's lock. A reader may hold it for an instant, so a starter does not give up at once."""
         lock = RunLock(self._root, run_id)
-        deadline = time.monotonic() + START_PATIENCE
         try:
-            while not await self._call(lock.try_take):
-                if time.monotonic() > deadline:
-                    raise await self._call(lock.refusal)
-                await pause(_PAUSE)
+            await wait_for(self._root.worker, lock.try_take, lock.refusal)
         except BaseException:  # a cancelled caller may have got it and not know
             await self._call(lock.release)
             raise
@@ -115,7 +109,7 @@ class FileCheckpointer:
         # Owners after refs: a run that begins in between has an owner, one that ends in between says so itself.
         owned = owned_names(self._root)
         infos = [self._info(name, ref, name in owned) if isinstance(ref, Ref) else ref for name, ref in found if ref]
-        return _newest_first(infos)
+        return newest_first(infos)
 
     @staticmethod
     def _peek(runs: Folder, name: str) -> Ref | RunInfo | None:
@@ -184,7 +178,7 @@ class FileCheckpointer:
                 info = self._opened(markers, name, session_id, tidies=is_locked)
                 if info:
                     infos.append(info)
-        return _newest_first(infos)
+        return newest_first(infos)
 
     def _opened(self, markers: Folder, name: str, session_id: str, *, tidies: bool) -> RunInfo | None:
         """What the marker of that name leads to; one that leads nowhere goes, where it is ours to tidy.
@@ -277,7 +271,7 @@ class FileCheckpointer:
         """A ref that cannot be read is none of them: it stands among the runs, with its damage."""
         with self._root.open_folder("runs") as runs:
             found = [_kept_line(runs, name) for name in runs.records()] if runs else []
-        return _newest_first([info for info in found if info])
+        return newest_first([info for info in found if info])
 
     async def kept_info(self, run_id: str) -> RunInfo | None:
         return await self._call(self._kept_info, check_id(run_id, "run id"))
@@ -289,10 +283,6 @@ class FileCheckpointer:
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         check_id(run_id, "run id")
         return await self._call(steady, lambda: read_moment(self._root, run_id, save))
-
-
-def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
-    return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
 
 
 def _kept_line(runs: Folder | None, name: str) -> RunInfo | None:

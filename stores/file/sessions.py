@@ -39,6 +39,7 @@ from stores.file.session_json import SESSION, base_parts, own_session
 from stores.file.session_writing import writing
 from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
+from stores.lines import newest_first
 from stores.protocols import ResultStore
 from stores.records import Damage, Segment, SessionInfo
 from stores.surgery import check_count, entries_checksum
@@ -238,8 +239,7 @@ class FileSession:
             if sessions is None:
                 return []
             found = [self._info(sessions, name) for name in sessions.names() if is_name(name)]
-        infos = [info for info in found if info]
-        return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+        return newest_first(info for info in found if info)
 
     async def session_info(self, session_id: str) -> SessionInfo | None:
         return await self._call(self._look, check_id(session_id, "session id"))
@@ -279,8 +279,5 @@ def _holds(log: Log, run_id: str, checksum: str) -> bool:
     """True when the very segment is stored and counted; raises where another has its run id (S3)."""
     place = log.find(run_id)
     if place and read_segment(place, None)["checksum"] != checksum:
-        raise SegmentDiffersError(
-            f"session {log.session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-            hint="append under a new run id",
-        )
+        raise SegmentDiffersError.of(log.session_id, run_id)
     return place is not None and place not in log.places[log.fields["count"] :]

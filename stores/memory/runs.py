@@ -18,6 +18,7 @@ from stores import codec
 from stores.entries import Entry, in_call_order
 from stores.errors import RunExistsError, RunNotFoundError, StoreBusyError, StoreWriteError
 from stores.ids import check_id
+from stores.lines import open_approvals
 from stores.protocols import RunLease
 from stores.records import (
     Owner,
@@ -279,7 +280,7 @@ def _info(run_id: str, head: RunHead, status: str, owner: Owner | None) -> RunIn
         error=head.error,
         config=head.config,
         parent=head.parent,
-        open_approvals=[approval["id"] for approval in head.approvals if approval.get("state", "pending") == "pending"],
+        open_approvals=open_approvals(head.approvals),
         owner=owner,
     )
     return deepcopy(line)

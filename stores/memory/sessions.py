@@ -68,10 +68,7 @@ class InMemorySession:
             self._sessions.pop(session_id, None)
             self._sessions[session_id] = conversation
         elif stored != checksum:
-            raise SegmentDiffersError(
-                f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-                hint="append under a new run id",
-            )
+            raise SegmentDiffersError.of(session_id, run_id)
         return run_id
 
     async def import_segments(self, session_id: str, segments: list[Segment]) -> None:

@@ -14,6 +14,7 @@ import orjson
 from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
+from stores.lines import open_approvals
 from stores.records import Damage, Owner, RunInfo, Save, Status
 from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
@@ -235,7 +236,7 @@ def update_line(connection: Connection, run_id: str, head: dict[str, JSON], *, w
     """Bring the run's line up to the head fields that a save changed. None that it shows: nothing is written."""
     news = {name: head[name] for name in _SHOWN if name in head}
     if "approvals" in head:
-        news["approvals"] = [one["id"] for one in head["approvals"] if one.get("state", "pending") == "pending"]
+        news["approvals"] = open_approvals(head["approvals"])
     if news:
         _write_line(connection, run_id, read_line(connection, run_id, where=where) | news)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from stores import codec
 from stores.errors import StoreBusyError, StoreWriteError
 from stores.ids import check_id
+from stores.lines import newest_first
 from stores.protocols import RunLease
 from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
 from stores.sqlite import saves
@@ -19,12 +19,7 @@ from stores.sqlite.locks import RunLock, SessionLock, leave_cancel, read_owner, 
 from stores.sqlite.moments import first_kept, moment
 from stores.sqlite.rows import DELETED, RUNS, RunRow, read_lines, read_row
 from stores.sqlite.space import give_back
-from stores.worker import pause
-
-START_PATIENCE = 0.25
-"""Seconds for which a starter retries a lock that no living owner explains: a reader may be probing it."""
-
-_PAUSE = 0.02
+from stores.worker import wait_for
 
 
 class SQLiteCheckpointer:
@@ -45,18 +40,10 @@ class SQLiteCheckpointer:
         lock = RunLock(self._database, check_id(run_id, "run id"))
         lease = SQLiteLease(self._database, run_id, lock)
         try:
-            await self._take(lock)
+            await wait_for(self._database.worker, lock.try_take, lock.refusal)
             yield lease
         finally:
             await self._call(lease.end)
-
-    async def _take(self, lock: RunLock) -> None:
-        """Take the run. A reader may hold its lock for an instant, so a starter does not give up at once."""
-        deadline = time.monotonic() + START_PATIENCE
-        while not await self._call(lock.try_take):
-            if time.monotonic() > deadline:
-                raise await self._call(lock.refusal)
-            await pause(_PAUSE)
 
     async def load(self, run_id: str) -> RunSnapshot | None:
         return await self._call(self._load, check_id(run_id, "run id"))
@@ -87,7 +74,7 @@ class SQLiteCheckpointer:
             return False
         lock = RunLock(self._database, run_id)
         try:
-            await self._take(lock)
+            await wait_for(self._database.worker, lock.try_take, lock.refusal)
             return await self._call(self._delete, run_id, keep_history)
         finally:
             await self._call(lock.release)
@@ -131,7 +118,7 @@ class SQLiteCheckpointer:
             if connection is None:
                 return []
             rows = read_lines(connection, where=self._database.where, run_id=run_id, session_id=session_id)
-        return _newest_first(
+        return newest_first(
             [
                 row.info(*self._effective(row, owners.get(row.run_id))) if isinstance(row, RunRow) else row
                 for row in rows
@@ -153,12 +140,12 @@ class SQLiteCheckpointer:
     async def _wait_for(self, lock: SessionLock, session_id: str) -> None:
         """Take the session's lock, which is no transaction: others go on reading and writing meanwhile."""
         patience = self._database.busy_timeout
-        deadline = time.monotonic() + patience
-        while not await self._call(lock.try_take):
-            if time.monotonic() > deadline:
-                hint = "another lovia is beginning a run in it; try again"
-                raise StoreBusyError(f"session {session_id!r} stayed locked for {patience:g} s", hint=hint)
-            await pause(_PAUSE)
+
+        def refusal() -> StoreBusyError:
+            hint = "another lovia is beginning a run in it; try again"
+            return StoreBusyError(f"session {session_id!r} stayed locked for {patience:g} s", hint=hint)
+
+        await wait_for(self._database.worker, lock.try_take, refusal, patience)
 
     async def settle(self, run_id: str) -> None:
         await self._call(self._settle, check_id(run_id, "run id"))
@@ -199,7 +186,7 @@ class SQLiteCheckpointer:
             if connection is None:
                 return []
             rows = read_lines(connection, where=self._database.where, run_id=run_id, deleted=True)
-        return _newest_first([row.info(DELETED, None) if isinstance(row, RunRow) else row for row in rows])
+        return newest_first([row.info(DELETED, None) if isinstance(row, RunRow) else row for row in rows])
 
     async def snapshot(self, run_id: str, save: int) -> RunSnapshot | None:
         return await self._call(self._snapshot, check_id(run_id, "run id"), save)
@@ -244,7 +231,3 @@ class SQLiteCheckpointer:
         if not isinstance(lease, SQLiteLease):
             raise StoreWriteError("a fork needs the lease of its own run", hint="take the run first")
         await self._call(lease.fork, check_id(run_id, "run id"), forked)
-
-
-def _newest_first(infos: list[RunInfo]) -> list[RunInfo]:
-    return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stores.entries import JSON, Entry
 from stores.errors import ConflictError, SegmentDiffersError, StoreDamagedError
 from stores.ids import check_id, new_id
+from stores.lines import newest_first
 from stores.protocols import ResultStore
 from stores.records import Segment, SessionInfo
 from stores.sqlite import session_forking
@@ -176,7 +177,7 @@ class SQLiteSession:
     def _list(self, session_id: str | None = None) -> list[SessionInfo]:
         with self._database.reading(SESSIONS) as connection:
             infos = list_sessions(connection, session_id, where=self._database.where) if connection else []
-        return sorted(infos, key=lambda info: info.updated_at or 0.0, reverse=True)
+        return newest_first(infos)
 
     async def has_segment(self, session_id: str, run_id: str) -> bool:
         check_id(session_id, "session id")
@@ -201,8 +202,5 @@ def _holds(connection: Connection, session_id: str, run_id: str, total: str, *, 
     """True when the very segment is stored; raises where another has its run id (S3)."""
     stored = stored_checksum(connection, session_id, run_id, where=where)
     if stored not in (None, total):
-        raise SegmentDiffersError(
-            f"session {session_id!r} holds other entries under run {run_id!r}; they were left as they are",
-            hint="append under a new run id",
-        )
+        raise SegmentDiffersError.of(session_id, run_id)
     return stored is not None
