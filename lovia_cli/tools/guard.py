@@ -28,6 +28,10 @@ done
 """Each line is a group that begins (+) or has ended (-). The lines end when we do, however that comes."""
 
 
+_PATIENCE = 1.0
+"""Seconds that a program which ends waits for its guard, which then has nothing left to do."""
+
+
 class Guard:
     """Knows the process groups that run. It stands from before the first of them until this process ends.
 
@@ -37,13 +41,19 @@ class Guard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
+        self._has_stood = False
 
     def stand(self) -> None:
         """Be there. To be called before a group is begun: to start a process takes longer than to tell of one."""
         with self._lock:
             if self._pipe < 0:
-                self._pipe = _started()
+                self._start()
+            if not self._has_stood:
+                self._has_stood = True
+                os.register_at_fork(after_in_child=self._leave)
+                atexit.register(self._dismiss)
 
     def watch(self, group: int) -> None:
         """Kill the group when this process ends before `release`."""
@@ -57,23 +67,34 @@ class Guard:
         with contextlib.suppress(OSError):  # it was killed itself, or could not be started
             os.write(self._pipe, f"{sign} {group}\n".encode())
 
+    def _start(self) -> None:
+        """In a session of its own: neither Ctrl-C nor the end of the terminal reaches it before its work is done."""
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+            assert self._process.stdin is not None
+            self._pipe = self._process.stdin.fileno()
 
-def _started() -> int:
-    """The pipe that a guard reads from, or -1.
+    def _leave(self) -> None:
+        """In a child that was forked: the guard is the parent's, and must see its end though the child lives on."""
+        self._lock = threading.Lock()  # a thread that is not here may have held it
+        self._close()
+        if self._process:
+            self._process.returncode, self._process = 0, None  # nobody's to wait for
 
-    It has a session of its own: neither Ctrl-C nor the end of the terminal reaches it before its work is done.
-    """
-    try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError:
-        return -1
-    atexit.register(process.communicate)
-    assert process.stdin is not None
-    return process.stdin.fileno()
+    def _dismiss(self) -> None:
+        if self._process:
+            self._close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
+
+    def _close(self) -> None:
+        self._pipe = -1
+        if self._process and self._process.stdin:
+            self._process.stdin.close()

@@ -2,9 +2,23 @@
 
 import os
 import select
+import signal
 
 from tests.cli.lovia import Lovia
-from tests.field.kit import HANG_ONCE, asked, calls, kill, lines, make_agent, results, say, segments, shell, start
+from tests.field.kit import (
+    HANG_ONCE,
+    asked,
+    calls,
+    kill,
+    lines,
+    make_agent,
+    python,
+    results,
+    say,
+    segments,
+    shell,
+    start,
+)
 
 APPEND = shell("append", "echo a >> a.txt")
 KILLMID = shell(
@@ -64,6 +78,25 @@ def test_c01_a_command_does_not_outlive_its_run(lovia: Lovia) -> None:
     assert os.read(held, 1) == b""  # nobody holds the other end
     os.close(held)
     assert lovia("resume", "r1").out == "done\n"
+
+
+def test_c01_nor_does_it_where_a_tool_has_left_a_child_behind(lovia: Lovia) -> None:
+    """Which was forked, so it has a copy of all that was open then."""
+    fork = "def leave() -> str:\n    pid = os.fork()\n    if not pid:\n        time.sleep(600)\n    return str(pid)\n"
+    lovia.write("tools.py", f"import os\nimport time\n\n\n{fork}")
+    os.mkfifo(lovia.folder / "held")
+    held = os.open(lovia.folder / "held", os.O_RDONLY | os.O_NONBLOCK)
+    tools = shell("quick", "echo quick") + python("leave") + shell("slow", "exec 9> held; touch again; sleep 600")
+    turns = [calls(("one", "quick", {})), calls(("two", "leave", {})), calls(("three", "slow", {})), say()]
+    make_agent(lovia, turns, tools)
+    process = start(lovia, "run", "agent.yaml", "go", "--run-id", "r1")
+    process.kill()
+    process.wait()
+    assert select.select([held], [], [], 30) == ([held], [], [])
+    assert os.read(held, 1) == b""  # nobody holds the other end
+    os.close(held)
+    os.kill(int(results(lovia, "r1")[1]["output"]), signal.SIGKILL)
+    process.communicate()  # the child had its streams too
 
 
 def test_z3_only_the_call_that_hung_runs_again(lovia: Lovia) -> None:
