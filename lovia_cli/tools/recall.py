@@ -56,6 +56,8 @@ class RecallTool:
         reference, result = self._find(arguments["reference"])
         if result.trimmed is None:
             return result.output
+        if not result.trimmed.get("archived"):  # nothing could prove that it is this one
+            return _what_is_left(result)
         try:
             archived = await self._results.get(reference)
         except StoreError as error:

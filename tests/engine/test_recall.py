@@ -92,10 +92,14 @@ async def test_m2_what_the_archive_has_not_comes_from_the_transcript() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("other", [WHOLE + "c", "snow " * 1000 + "a", WHOLE])
-async def test_m2_an_output_that_the_archive_has_of_another_run_of_that_id_is_not_given(other: str) -> None:
-    """Such as one of the same length, or with the same beginning."""
-    place = await Place().trimmed()
+@pytest.mark.parametrize(
+    ("other", "archive"), [(WHOLE + "c", True), ("snow " * 1000 + "a", True), (WHOLE, True), (WHOLE + "c", False)]
+)
+async def test_m2_an_output_that_the_archive_has_of_another_run_of_that_id_is_not_given(
+    other: str, archive: bool
+) -> None:
+    """Such as one of the same length, or with the same beginning; nor where none was archived."""
+    place = await Place().trimmed(archive=archive)
     place.results = InMemoryResultStore()
     await place.results.put(ResultRef("r1", 1, 1), other)
     (found,) = await place.ask("r1/1.1")
