@@ -321,6 +321,35 @@ async def test_d3_a_fork_goes_on_without_what_cannot_be_mended_at_its_source(
     assert (check(path), await runs(store), await runs(store, "talk")) == ([], ["r2", "f2"], ["r2"])
 
 
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+@pytest.mark.parametrize("lost", ["000001.0-*", "000002.0-*"])
+async def test_r7_a_lost_segment_that_only_a_fork_reads_is_made_again_too(
+    path: Path, lost: str, damage: Callable[[Path], None]
+) -> None:
+    """Its source was trimmed since, and has it in a later epoch."""
+    store = FileStore(path)
+    call, result = ToolCallEntry(id="c", name="look", step=1), ToolResultEntry(call_id="c", output="x" * 900, step=1)
+    for run_id in ("r1", "r2"):
+        async with store.checkpointer.lease(run_id) as lease:
+            await lease.save(first("talk"))
+            end = {"status": "completed"}
+            await lease.save(Save(number=2, step=1, at=2.0, event="result", entries=[call, result], head=end))
+        await store.session.append("talk", [say("go"), call, result], run_id=run_id)
+        await store.checkpointer.settle(run_id)
+    await store.session.fork_session("talk", "afork", upto="r2")
+    await store.session.confirm_fork("afork")
+    assert await store.session.trim_tool_results("talk", keep_runs=0) == 2
+    trimmed, whole = await store.session.load("talk"), await store.session.load("afork")
+    file = only(path, f"sessions/talk.*/{lost}")
+    damage(file)
+    of_source, of_fork = check(path)
+    assert (of_source.file, of_source.repairable) == (str(file), True)
+    assert of_fork.what.endswith("session 'talk', where it stands, comes first")
+    (done,) = repair(path)
+    assert "made again from the checkpoint of run" in done.what
+    assert (check(path), await store.session.load("talk"), await store.session.load("afork")) == ([], trimmed, whole)
+
+
 async def test_d3_a_fork_waits_while_its_source_is_in_use(path: Path) -> None:
     store = await forked_talk(path, "f1")
     mine, whole = own_files(path), await store.session.load("afork")

@@ -15,8 +15,9 @@ from stores.file.doctor.check_marks import problems_of_marks
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
 from stores.file.doctor.forked_sessions import is_fork
 from stores.file.doctor.going_on import go_on, go_on_as_own, place_aside, source_in_need, unread
-from stores.file.doctor.lost_segments import Lost, restorable, restore
+from stores.file.doctor.lost_segments import problem_of, restorable
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
+from stores.file.doctor.read_by_forks import restorable_for_forks
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.refs import read_ref
@@ -108,7 +109,8 @@ def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> l
     except StoreError as error:
         is_shared = error.where and "/" in error.where and not error.where.startswith(folder)
         return (_damaged_beginning if is_shared else _damaged)(root, session_id, places, error)
-    return _problems_of_dead(root, session_id, log, places)
+    read_by_forks = [problem_of(root, lost) for lost in restorable_for_forks(root, session_id, log.places)]
+    return [*read_by_forks, *_problems_of_dead(root, session_id, log, places)]
 
 
 def _problems_of_dead(root: Root, session_id: str, log: Log, places: list[Place]) -> list[Problem]:
@@ -129,7 +131,7 @@ def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError
     if foreign := problems_of_foreign(root, name_of(session_id), places, is_own=True):
         return foreign
     if found := restorable(root, session_id, places):
-        return [_restorable(root, lost) for lost in found]
+        return [problem_of(root, lost) for lost in found]
     where = error.where or SESSION
     file = where if "/" in where else root.part("sessions", name_of(session_id), where)
     outlook = "no checkpoint holds the same; the session can be kept without it"
@@ -139,18 +141,12 @@ def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError
 def _damaged_beginning(root: Root, session_id: str, places: list[Place], error: StoreError) -> list[Problem]:
     """What the session began with is mended where it stands. When it could not be, the session goes on without it."""
     if found := restorable(root, session_id, places):
-        return [_restorable(root, lost) for lost in found]
+        return [problem_of(root, lost) for lost in found]
     file, what = error.where or SESSION, f"{error.message}, which forked session {session_id!r} begins with"
     if waiting := source_in_need(root, session_id):
         return [Problem(file, what, outlook=f"session {waiting!r}, where it stands, comes first")]
     outlook = "the fork can go on without it"
     return [Problem(file, what, partial(go_on_as_own, root, session_id, places), outlook=outlook)]
-
-
-def _restorable(root: Root, lost: Lost) -> Problem:
-    outlook = f"it can be made again from {lost.source}"
-    file = f"{lost.place.folder}/{lost.place.file}"
-    return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook, is_batch=True)
 
 
 def _problems_of_markers(root: Root, name: str) -> list[Problem]:

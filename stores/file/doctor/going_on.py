@@ -17,6 +17,7 @@ from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
+from stores.file.doctor.read_by_forks import restorable_part
 from stores.file.names import digest, name_of, segment_name
 from stores.file.readers import files_of
 from stores.file.root import Root
@@ -57,7 +58,7 @@ def source_in_need(root: Root, session_id: str) -> str | None:
                 pass
         except StoreError:
             return source
-        if is_vanished(root, name_of(source)):
+        if is_vanished(root, name_of(source)) or restorable_part(root, source, part):
             return source
     return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stores.closing import segment_meta
@@ -17,8 +18,10 @@ from stores.codec import Lines
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.file.doctor.known_runs import KnownRuns
+from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
-from stores.file.names import parse_segment_name
+from stores.file.names import parse_segment_name, segment_name
+from stores.file.readers import Part
 from stores.file.root import Root
 from stores.file.segments import Log, Place, encode_segment, newest_places, read_segment, session_folder
 from stores.file.session_json import beginning, fresh_session, read_session
@@ -45,10 +48,15 @@ class Lost:
         return f"the {'history kept' if self.is_kept else 'checkpoint'} of run {self.run.run_id!r}"
 
 
-def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
-    """The lost segments that a checkpoint can make whole again, in an order in which each fits what is there then."""
+def restorable(root: Root, session_id: str, places: list[Place], part: Part | None = None) -> list[Lost]:
+    """The lost segments that a checkpoint can make whole again, in an order in which each fits what is there then.
+
+    Of those that count, or that a fork reads who has forked that ``part`` of the session.
+    """
     with root.open_folder(*session_folder(session_id)) as folder:
         fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
+    if part:
+        fields |= _as_forked(part)
     newest = newest_places(places, fields)
     spans = {n: _span(document) for n, place in newest.items() if (document := readable(place))}
     numbers = range(1, max(fields["count"], *newest, 0) + 1)
@@ -67,6 +75,13 @@ def restorable(root: Root, session_id: str, places: list[Place]) -> list[Lost]:
                 found.append(Lost(place, _reason(place), held, after, first, run is None))
                 newest[n], spans[n] = place, _Span(first, first + len(held.entries), after)
     return found
+
+
+def _as_forked(part: Part) -> dict[str, Any]:
+    """What session.json said when that part of it was forked, as far as that can be told."""
+    epoch, count = part["epoch"], part["count"]
+    last = segment_name(count, epoch, part["run"]) if "run" in part else None
+    return {"epoch": epoch, "limit": count, "count": count, "entries": None, "last": last}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +137,13 @@ def _reason(place: Place) -> str:
     return ""
 
 
+def problem_of(root: Root, lost: Lost) -> Problem:
+    """The finding of a segment that can be made again."""
+    outlook = f"it can be made again from {lost.source}"
+    file = f"{lost.place.folder}/{lost.place.file}"
+    return Problem(file, lost.what, partial(restore, root, lost), outlook=outlook, is_batch=True)
+
+
 def restore(root: Root, lost: Lost) -> str:
     """Write the segment again over what is left of it, which goes aside too, and say so.
 
@@ -135,7 +157,7 @@ def restore(root: Root, lost: Lost) -> str:
         before = {"count": lost.place.n - 1, "epoch": lost.place.epoch, "last": lost.after, "entries": lost.first}
         log = Log(session_id, fresh_session(session_id) | before, [], [])
         name, lines = segment_of_run(log, lost.run)
-        is_last = fields and fields["count"] == lost.place.n
+        is_last = fields and fields["last"] == name
         if fields and is_last:
             session.write_session(fields | {"last_sum": None})
         session.write(name, lines)
