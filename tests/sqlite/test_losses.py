@@ -178,6 +178,23 @@ async def test_r4_a_run_that_its_session_holds_as_finished_is_not_begun_again(tm
     assert kept == (2,)
 
 
+async def test_r4_a_run_is_made_again_once_also_where_a_fork_shared_what_is_lost(tmp_path: Path) -> None:
+    """What was made for the one is not taken for what the other lacks: both begin with a save 1 of that run."""
+    path = tmp_path / "store.db"
+    said = await talk(path, "a1")
+    store, session = SQLiteCheckpointer(path), SQLiteSession(path)
+    async with store.lease("f1") as lease:
+        await store.fork(lease, "a1", saved(2, say("instead"), session_id="fork"))
+        await lease.save(saved(3, status="completed", event="completed"))
+    await session.append("fork", [*said, say("instead")], run_id="f1")
+    change(path, "DELETE FROM lovia_saves WHERE number = 1")
+    assert [finding.what.endswith(f"; {CAN_ANSWER}") for finding in repair(path)] == [False, False]
+    assert check(path) == []
+    runs = [await store.load(run_id) for run_id in ("a1", "f1")]
+    assert [run and run.entries for run in runs] == [said, [*said, say("instead")]]
+    assert [run and run.head.status for run in runs] == ["completed", "completed"]
+
+
 async def test_h2_a_run_that_is_made_again_keeps_its_parent_and_its_history(tmp_path: Path) -> None:
     path, parent = tmp_path / "store.db", {"run_id": "r9", "save": 3, "step": 2}
     before = await talk(path, "a1")

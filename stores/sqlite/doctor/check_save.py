@@ -18,7 +18,7 @@ from stores.errors import StoreError
 from stores.sqlite.checksums import fetch, save_sum
 from stores.sqlite.doctor.links import with_one_changed
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.logs import Piece, pieces
+from stores.sqlite.logs import Piece, log_at, pieces
 from stores.sqlite.moments import sets_with
 from stores.sqlite.rows import RunRow
 from stores.sqlite.saves import Saved
@@ -70,6 +70,8 @@ def changed_save(connection: Connection, kept: RunRow, last: str) -> Changed | N
         place = _place(found, number)
         for (rowid,) in connection.execute(_ROWS, {"log": place.log, "number": number}).fetchall():
             (row,) = fetch(connection, _ROW, (rowid,))
+            if row[0] != place.log and _is_at_home(connection, row):
+                continue
             for log, *values in with_one_changed(row, _candidates(connection, kept, place.log, place.run_id, row)):
                 save = Saved(place.run_id, *values)
                 if log != place.log or not save.follows(number, kept.last):
@@ -77,6 +79,16 @@ def changed_save(connection: Connection, kept: RunRow, last: str) -> Changed | N
                 if save.sum in (row[-1], last) or _is_followed(connection, found, save):
                     return Changed(rowid, log, save)
     return None
+
+
+def _is_at_home(connection: Connection, row: tuple[Any, ...]) -> bool:
+    """True when the save was written where it stands: another life of the run may begin with the same."""
+    log, number, *values = row
+    with suppress(StoreError):
+        found = pieces(connection, run_id := log_at(connection, log, "", where="").run_id, log, where="")
+        before = fetch(connection, _AT, (_place(found, number - 1).log, number - 1)) if number > 1 else [("",)]
+        return any(Saved(run_id, number, *values).follows(number, one[-1]) for one in before)
+    return False
 
 
 def _candidates(
