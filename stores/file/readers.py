@@ -15,8 +15,8 @@ from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, is_name, name_of, parse_segment_name
+from stores.file.places import as_forked, newest_places, places_in, session_folder
 from stores.file.root import Root
-from stores.file.segments import newest_places, places_in, session_folder
 from stores.file.session_json import SESSION, base_parts, own_session, part_of
 
 Part = dict[str, Any]
@@ -35,8 +35,8 @@ def files_of(folder: Folder, parts: list[Part]) -> set[str]:
     places = places_in(folder)
     read: set[str] = set()
     for part in parts:
-        then = {"epoch": part["epoch"], "limit": part["count"]}
-        read |= {place.file for n, place in newest_places(places, then).items() if n <= part["count"]}
+        newest = newest_places(places, as_forked(part))
+        read |= {place.file for n, place in newest.items() if n <= part["count"]}
     return read
 
 

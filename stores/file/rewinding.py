@@ -16,17 +16,10 @@ from typing import Any
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
 from stores.file.names import name_of, parse_segment_name, segment_name
+from stores.file.places import Place, read_segment
 from stores.file.readers import read_by_forks
 from stores.file.root import Root
-from stores.file.segments import (
-    Log,
-    Place,
-    encode_again,
-    read_log,
-    read_segment,
-    roll_forward,
-    segment_of,
-)
+from stores.file.segments import Log, encode_again, read_log, roll_forward, segment_of
 from stores.file.session_writing import SessionWriter, writing
 from stores.records import Segment
 from stores.surgery import RewindPlan, rewind_plan

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from stores import codec
@@ -19,24 +20,19 @@ from stores.codec import Lines
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
-from stores.file.names import FORKS, digest, name_of, parse_segment_name, segment_name
+from stores.file.names import FORKS, digest, parse_segment_name, segment_name
+from stores.file.places import (
+    Place,
+    as_forked,
+    digest_in,
+    newest_places,
+    places_in,
+    read_segment,
+    session_folder,
+)
 from stores.file.root import Root
 from stores.file.session_json import SESSION, base_parts, check_name, fresh_session, read_session
 from stores.records import Segment
-
-
-@dataclass(slots=True, frozen=True, order=True)
-class Place:
-    """One segment file: its number in the session, the epoch it was written in, the hash of its run id."""
-
-    n: int
-    epoch: int
-    digest: str
-    folder: str
-
-    @property
-    def file(self) -> str:
-        return f"{self.n:06d}.{self.epoch}-{self.digest}.json"
 
 
 @dataclass(slots=True)
@@ -66,10 +62,6 @@ class Log:
         """The live segment of that run."""
         wanted = digest(run_id)
         return next((place for place in (*self.shared, *self.places) if place.digest == wanted), None)
-
-
-def session_folder(session_id: str) -> tuple[str, str]:
-    return "sessions", name_of(session_id)
 
 
 def read_log(root: Root, session_id: str) -> Log:
@@ -125,38 +117,33 @@ def is_lost_beside(folder: Folder, places: list[Place]) -> bool:
         return any(place.n != 1 or place.epoch for place in places) or (found is not None and any(found.records()))
 
 
-def places_of(root: Root, name: str) -> list[Place]:
-    """Every segment file in the session folder of that name, live or not."""
-    with root.open_folder("sessions", name) as folder:
-        return sorted(places_in(folder)) if folder else []
-
-
-def places_in(folder: Folder) -> list[Place]:
-    return [Place(*found, folder.path) for name in folder.names() if (found := parse_segment_name(name))]
-
-
-def newest_places(places: Iterable[Place], fields: dict[str, Any]) -> dict[int, Place]:
-    """Of each number the segment that counts, if any."""
-    epoch, limit = fields["epoch"], fields["limit"]
-    newest: dict[int, Place] = {}
-    for place in sorted(places):
-        if place.epoch == epoch or (place.epoch < epoch and place.n <= limit):
-            newest[place.n] = place  # an older one of that number was dead before this one was written
-    return newest
-
-
 def _live(places: Sequence[Place], fields: dict[str, Any], folder: str) -> list[Place]:
     """The live segments in order, 1 to ``count`` and what was cut off right behind; all must be in ``folder``."""
-    epoch, count = fields["epoch"], fields["count"]
     newest = newest_places(places, fields)
     live: list[Place] = []
-    for n in range(1, len(newest) + 1):
-        if n not in newest or (n > count and newest[n].epoch != epoch):
-            break
+    for n in range(1, fields["count"] + 1):
+        if n not in newest:
+            raise _missing(n, newest, fields, folder)
         live.append(newest[n])
-    if len(live) < count:
-        raise _missing(len(live) + 1, newest, fields, folder)
-    return live
+    return [*live, *_uncounted(newest, fields)]
+
+
+def _uncounted(newest: dict[int, Place], fields: dict[str, Any]) -> Iterator[Place]:
+    """The segments right behind the last one whose appends were cut off: each goes on from the one before it."""
+    after, first = fields["last"], fields["entries"]
+    for n in count(fields["count"] + 1):
+        place = newest.get(n)
+        if place is None or place.epoch != fields["epoch"]:
+            return
+        try:
+            document = read_segment(place, fields["id"])
+        except StoreDamagedError:
+            yield place  # whoever reads it is told
+            return
+        if (document["after"], document["first"]) != (after, first):
+            return
+        yield place
+        after, first = place.file, first + len(document["entries"])
 
 
 def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any], folder: str) -> StoreDamagedError:
@@ -178,43 +165,17 @@ def shared_places(root: Root, base: dict[str, Any]) -> list[Place]:
             if folder is None:
                 raise StoreDamagedError("the fork's source is missing", where=where)
             places = places_in(folder)
-        then = fresh_session(part["session"]) | {"epoch": part["epoch"], "limit": part["count"], "count": part["count"]}
+        then = fresh_session(part["session"]) | as_forked(part) | {"count": part["count"]}
         shared += _live([place for place in places if place.n <= part["count"]], then, where)
         if shared and "run" in part and shared[-1].digest != digest(str(part["run"])):
-            where = f"{where}/{shared[-1].file}"
-            raise StoreDamagedError("this is not the segment that stood here when it was forked", where=where)
+            what = "this is not the segment that stood here when it was forked"
+            raise StoreDamagedError(what, where=shared[-1].path)
     return shared
-
-
-def read_segment(place: Place, session_id: str | None) -> dict[str, Any]:
-    """One segment's document, checked against its name. ``session_id`` is None for a fork's shared ones."""
-    where = f"{place.folder}/{place.file}"
-    folder = Folder.open(place.folder)
-    if folder is None:
-        raise StoreDamagedError("the session's folder is missing", where=where)
-    with folder:
-        data = folder.read(place.file)
-    if data is None:
-        raise StoreDamagedError(f"segment {place.n} is missing", where=where)
-    return check_segment(codec.decode(data, "segment", where=where), place, session_id, where)
-
-
-def check_segment(document: dict[str, Any], place: Place, session_id: str | None, where: str) -> dict[str, Any]:
-    """``document``, if it is what its file name says."""
-    if (
-        (document.get("n"), document.get("epoch")) != (place.n, place.epoch)
-        or not isinstance(document.get("run"), str)
-        or digest(document["run"]) != place.digest
-        or (session_id is not None and document.get("id") != session_id)
-        or not isinstance(document.get("entries"), list)
-    ):
-        raise StoreDamagedError("the file holds another segment than its name says", where=where)
-    return document
 
 
 def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
     """Every live segment's document with its file, oldest first; gaps in the flat numbering are damage."""
-    flat, last = 0, None
+    flat, before = 0, None
     for number, place in enumerate((*log.shared, *log.places)):
         where = f"{place.folder}/{place.file}"
         is_own = number >= len(log.shared)
@@ -223,11 +184,12 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
             check_name(str(document.get("id")), os.path.basename(place.folder), f"{place.folder}/{place.file}")
         if document.get("first") != flat:
             raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
+        if before and digest_in(document.get("after")) not in (None, before.digest):
+            raise StoreDamagedError("the segment does not follow the one before it", where=where)
+        before = place if is_own else None
         flat += len(document["entries"])
-        if is_own and place.n == log.fields["count"]:
-            last = document["sum"]
-            if log.fields["last_sum"] not in (None, last):
-                raise StoreDamagedError("this is not the segment that was appended last", where=where)
+        if is_own and place.n == log.fields["count"] and log.fields["last_sum"] not in (None, document["sum"]):
+            raise StoreDamagedError("this is not the segment that was appended last", where=where)
         yield document, where
 
 

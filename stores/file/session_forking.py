@@ -18,10 +18,11 @@ from typing import Any
 from stores.errors import RunExistsError
 from stores.file.disk import Folder
 from stores.file.names import FORKS, name_of, parse_segment_name
+from stores.file.places import Place, read_segment, session_folder
 from stores.file.readers import marks, place_mark
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
-from stores.file.segments import Log, Place, read_log, read_segment, roll_forward, session_folder
+from stores.file.segments import Log, read_log, roll_forward
 from stores.file.session_json import SESSION, base_parts, fresh_session, part_of, read_session
 from stores.file.session_writing import writing
 from stores.ids import as_words

@@ -10,8 +10,8 @@ from stores import codec
 from stores.codec import Lines
 from stores.file.disk import Folder
 from stores.file.markers import marker_folder
+from stores.file.places import session_folder
 from stores.file.root import Root
-from stores.file.segments import session_folder
 from stores.file.session_json import SESSION
 
 

@@ -13,19 +13,11 @@ from stores.errors import SegmentDiffersError, StoreDamagedError, StoreError, St
 from stores.file.disk import Folder
 from stores.file.locks import SESSIONS, busy_session, lock_of, waited_for
 from stores.file.names import is_name, name_of, readable_id
+from stores.file.places import read_segment, session_folder
 from stores.file.reading import steady
 from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
-from stores.file.segments import (
-    Log,
-    encode_segment,
-    read_log,
-    read_segment,
-    read_segments,
-    roll_forward,
-    session_folder,
-    uncounted,
-)
+from stores.file.segments import Log, encode_segment, read_log, read_segments, roll_forward, uncounted
 from stores.file.session_forking import (
     ancestors,
     bare_fork,

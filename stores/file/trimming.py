@@ -13,19 +13,11 @@ from typing import Any
 
 from stores.archiving import archive_first
 from stores.entries import Entry
+from stores.file.places import Place, read_segment, session_folder
 from stores.file.readers import read_by_forks
 from stores.file.rewinding import sweep_dead
 from stores.file.root import Root
-from stores.file.segments import (
-    Log,
-    Place,
-    encode_again,
-    read_log,
-    read_segment,
-    roll_forward,
-    segment_of,
-    session_folder,
-)
+from stores.file.segments import Log, encode_again, read_log, roll_forward, segment_of
 from stores.file.session_writing import SessionWriter, writing
 from stores.protocols import ResultStore
 from stores.surgery import Cut, apply_cuts, trim_cuts

@@ -12,9 +12,9 @@ from stores.file.disk import Folder
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, told
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import FORKS, name_of
+from stores.file.places import session_folder
 from stores.file.readers import Part, marks, place_mark, read_here, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import session_folder
 from stores.file.session_json import SESSION, base_parts, own_session, part_of
 from stores.file.vanished import is_vanished
 

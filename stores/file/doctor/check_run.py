@@ -15,9 +15,9 @@ from stores.file.doctor.quarantine import set_aside
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
 from stores.file.names import DROPPED, FORKS, chunk_number, is_key, name_of
+from stores.file.places import session_folder
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
-from stores.file.segments import session_folder
 from stores.file.survey import DataFolder
 from stores.records import Status
 

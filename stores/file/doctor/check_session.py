@@ -20,18 +20,10 @@ from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of
 from stores.file.doctor.read_by_forks import restorable_for_forks
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name
+from stores.file.places import Place, places_in
 from stores.file.refs import read_ref
 from stores.file.root import Root
-from stores.file.segments import (
-    OUTDATED,
-    Log,
-    Place,
-    documents,
-    is_lost_beside,
-    is_outdated,
-    places_in,
-    read_log,
-)
+from stores.file.segments import OUTDATED, Log, documents, is_lost_beside, is_outdated, read_log
 from stores.file.session_json import SESSION, own_session
 
 
@@ -117,9 +109,11 @@ def _problems_of_dead(root: Root, session_id: str, log: Log, places: list[Place]
     """The segments that count for nobody."""
     problems = []
     for place in unread(root, session_id, [place for place in places if place not in log.places]):
-        is_to_come = place.epoch > log.fields["epoch"]
-        undone = "a segment that was undone, and that no fork reads"
-        what = "a rewind that was cut off before it took effect" if is_to_come else undone
+        what = "a segment that was undone, and that no fork reads"
+        if place.epoch > log.fields["epoch"]:
+            what = "a rewind that was cut off before it took effect"
+        elif any((one.n, one.epoch) == (place.n, place.epoch) for one in log.places):
+            what = "not the segment that stands here, which is another run's"
         problems.append(
             Problem(f"{place.folder}/{place.file}", what, partial(place_aside, root, place), is_leftover=True)
         )

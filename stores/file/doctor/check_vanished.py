@@ -22,9 +22,10 @@ from stores.file.doctor.lost_segments import segment_of_run, untrimmed
 from stores.file.doctor.problem import Problem
 from stores.file.markers import write_marker
 from stores.file.names import name_of
+from stores.file.places import read_segment
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.file.segments import Log, read_segment, shared_places
+from stores.file.segments import Log, shared_places
 from stores.file.session_json import SESSION, beginning, fresh_session
 from stores.file.snapshots import read_snapshot
 from stores.file.vanished import refs_of

@@ -13,9 +13,10 @@ from stores import codec
 from stores.errors import StoreError
 from stores.file.markers import marker_folder
 from stores.file.names import name_of
+from stores.file.places import read_segment
 from stores.file.refs import DELETED, Ref
 from stores.file.root import Root
-from stores.file.segments import read_log, read_segment
+from stores.file.segments import read_log
 
 _STATUS = re.compile(rb'"status"\s*:\s*"(\w+)"')
 

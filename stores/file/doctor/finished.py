@@ -21,12 +21,13 @@ from stores.file.doctor.quarantine import copy_aside, set_aside
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
 from stores.file.names import chunk_name, name_of, new_key
+from stores.file.places import Place, places_of, read_segment
 from stores.file.readers import session_names
 from stores.file.reading import steady
 from stores.file.refs import Ref
 from stores.file.results import RESULTS, read_output
 from stores.file.root import Root
-from stores.file.segments import Place, places_of, read_log, read_segment, segment_of
+from stores.file.segments import read_log, segment_of
 from stores.file.tail import Tail
 from stores.findings import CAN_ANSWER, answers
 from stores.records import Save, Segment

@@ -9,9 +9,9 @@ from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import set_aside
 from stores.file.names import name_of
+from stores.file.places import Place
 from stores.file.readers import session_names
 from stores.file.root import Root
-from stores.file.segments import Place
 from stores.file.vanished import vanished
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from stores.errors import StoreDamagedError
 from stores.file.doctor.lost_segments import readable
 from stores.file.names import FORKS
+from stores.file.places import Place
 from stores.file.readers import is_begun, read_mark, session_names
 from stores.file.root import Root
-from stores.file.segments import Log, Place, documents, shared_places, uncounted
+from stores.file.segments import Log, documents, shared_places, uncounted
 from stores.file.session_json import SESSION, base_parts, fresh_session, own_session, part_of
 
 

@@ -19,18 +19,10 @@ from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.read_by_forks import restorable_part
 from stores.file.names import digest, name_of, segment_name
+from stores.file.places import Place, as_forked, newest_places, places_of, read_segment, session_folder
 from stores.file.readers import files_of
 from stores.file.root import Root
-from stores.file.segments import (
-    Log,
-    Place,
-    documents,
-    newest_places,
-    places_of,
-    read_log,
-    read_segment,
-    session_folder,
-)
+from stores.file.segments import Log, documents, read_log
 from stores.file.session_json import base_parts, beginning, check_name, fresh_session, read_session
 from stores.file.session_writing import SessionWriter, writing
 from stores.file.vanished import is_vanished
@@ -80,7 +72,7 @@ def _left_of(root: Root, part: dict[str, Any]) -> list[Document]:
     """
     name, end = name_of(str(part["session"])), part["count"]
     places = [place for place in places_of(root, name) if place.n <= end]
-    newest, left = newest_places(places, {"epoch": part["epoch"], "limit": end}), []
+    newest, left = newest_places(places, as_forked(part)), []
     if end in newest and "run" in part and newest[end].digest != digest(str(part["run"])):
         return []
     for _, place in sorted(newest.items()):
@@ -98,7 +90,7 @@ def _written(root: Root, session_id: str, places: list[Place], shared: list[Docu
     """
     with writing(root, session_id) as session:
         fields = read_session(session.folder, session_id) or fresh_session(session_id)
-        newest = newest_places(places, fields)
+        newest = newest_places(places, fields, chained=True)
         log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
         if shared is not None:
             log = _begun_again(session, fields, places, shared)

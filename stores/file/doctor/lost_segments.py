@@ -21,9 +21,10 @@ from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import parse_segment_name, segment_name
+from stores.file.places import Place, as_forked, newest_places, read_segment, session_folder
 from stores.file.readers import Part
 from stores.file.root import Root
-from stores.file.segments import Log, Place, encode_segment, newest_places, read_segment, session_folder
+from stores.file.segments import Log, encode_segment
 from stores.file.session_json import beginning, fresh_session, read_session
 from stores.file.session_writing import writing
 from stores.ids import as_words
@@ -57,7 +58,7 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
         fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
     if part:
         fields |= _as_forked(part)
-    newest = newest_places(places, fields)
+    newest = newest_places(places, fields, chained=True)
     spans = {n: _span(document) for n, place in newest.items() if (document := readable(place))}
     numbers = range(1, max(fields["count"], *newest, 0) + 1)
     runs, found, seen = KnownRuns(root), list[Lost](), -1
@@ -79,9 +80,8 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
 
 def _as_forked(part: Part) -> dict[str, Any]:
     """What session.json said when that part of it was forked, as far as that can be told."""
-    epoch, count = part["epoch"], part["count"]
-    last = segment_name(count, epoch, part["run"]) if "run" in part else None
-    return {"epoch": epoch, "limit": count, "count": count, "entries": None, "last": last}
+    last = segment_name(part["count"], part["epoch"], part["run"]) if "run" in part else None
+    return {**as_forked(part), "count": part["count"], "entries": None, "last": last}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import name_of, parse_segment_name
+from stores.file.places import Place
 from stores.file.readers import files_of
 from stores.file.root import Root
-from stores.file.segments import Place
 from stores.file.session_json import SESSION, beginning, fresh_session
 from stores.file.session_writing import writing
 

@@ -12,9 +12,9 @@ from stores.errors import StoreError
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.lost_segments import Lost, readable, restorable
 from stores.file.names import name_of
+from stores.file.places import Place, as_forked, newest_places, places_of, session_folder
 from stores.file.readers import Part
 from stores.file.root import Root
-from stores.file.segments import Place, newest_places, places_of, session_folder
 
 
 def restorable_for_forks(root: Root, session_id: str, sound: list[Place]) -> list[Lost]:
@@ -38,5 +38,5 @@ def restorable_part(root: Root, session_id: str, part: Part, sound: Sequence[Pla
 
 def _numbered(places: list[Place], part: Part) -> Iterator[Place | None]:
     """The segments of that part; None for one whose file is gone."""
-    newest = newest_places(places, {"epoch": part["epoch"], "limit": part["count"]})
+    newest = newest_places(places, as_forked(part))
     return (newest.get(n) for n in range(1, part["count"] + 1))
