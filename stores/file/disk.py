@@ -75,7 +75,7 @@ class Folder:
             os.mkdir(path, 0o700)
             if os.stat(path).st_mode & 0o777 != 0o700:
                 os.chmod(path, 0o700)  # an odd umask took even that away
-            _flush_parent(path)
+            flush_parent(path)
         except FileExistsError:
             pass  # another process was faster
         except OSError as error:
@@ -89,7 +89,7 @@ class Folder:
         """Make it durable in its parent, unless it was made for us in one that we may not read."""
         try:
             with suppress(PermissionError):
-                _flush_parent(self.path)
+                flush_parent(self.path)
         except OSError as error:
             self.close()
             raise write_error(error, self.path) from error
@@ -240,7 +240,7 @@ def flush(fd: int) -> None:
         os.fsync(fd)
 
 
-def _flush_parent(path: str) -> None:
+def flush_parent(path: str) -> None:
     """Make what stands at ``path`` durable in its folder. Raises the system's own error."""
     parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class Root:
         """Those whose locks were taken here for the first time ever: no run names them that began before."""
         self._create = create
         self._known = False
+        self._overlooked: frozenset[str] = frozenset()
 
     def exists(self) -> bool:
         """True when the store is there and this user and this lovia may use it."""
@@ -103,6 +104,10 @@ class Root:
         """Go on as if the store's own file were in order: for the doctor, who makes it so."""
         self._known = True
 
+    def overlook(self, paths: Iterable[str]) -> None:
+        """Go on as if nothing stood there where folders are read: for the doctor, who has told of it."""
+        self._overlooked = frozenset(paths)
+
     def part(self, *parts: str) -> str:
         """The path of a folder in the store."""
         return "/".join((self.path, *parts))
@@ -110,12 +115,17 @@ class Root:
     @contextmanager
     def open_folder(self, *parts: str) -> Iterator[Folder | None]:
         """A folder of the store for reading, or None when it is not there."""
-        folder = Folder.open(self.part(*parts)) if self.exists() else None
+        is_there = self.exists() and not self.is_overlooked(*parts)
+        folder = Folder.open(self.part(*parts)) if is_there else None
         try:
             yield folder
         finally:
             if folder:
                 folder.close()
+
+    def is_overlooked(self, *parts: str) -> bool:
+        """True for a place that is overlooked, and for one within it."""
+        return any(self.part(*parts[:depth]) in self._overlooked for depth in range(1, len(parts) + 1))
 
     def make_folder(self, *parts: str) -> Folder:
         """A folder of the store for writing, made with all above it when missing. The caller closes it."""

@@ -1,8 +1,8 @@
 """The doctor and what forks share: all that is whole stands in quarantine or where it stood, never nowhere (D3, H2)."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -12,6 +12,7 @@ from stores.findings import CAN_ANSWER, Finding
 from tests.store_file.kit import entries, everything, exists, files, later, only, read, say, write_run
 from tests.store_file.test_forks import BIG, fork, forked, key_of, texts
 from tests.store_file.test_salvage import finished
+from tests.store_file.test_unreadable import closed, ordinary_user
 
 pytestmark = pytest.mark.anyio
 
@@ -208,20 +209,22 @@ def lose_ref(path: Path, how: str) -> str:
     return key
 
 
-async def test_h3_damage_in_one_source_does_not_hide_a_lost_mark_in_the_next(path: Path) -> None:
-    store = FileStore(path).session
-    await store.append("s", [say("go")], run_id="r0")
-    await forked(store, "s", "z", "r0")
-    await store.append("z", [say("more")], run_id="r1")
-    await forked(store, "z", "y", "r1")
-    marks = only(path, "sessions/s.*/forks/z.*.json").parent
-    shutil.rmtree(marks)
-    marks.write_bytes(b"")
-    lost = only(path, "sessions/z.*/forks/y.*.json")
-    lost.unlink()
-    unread = Finding(str(marks), "not a folder that can be read: Not a directory", False)
-    what = "the mark of forked session 'y', which keeps what it begins with, is missing"
-    assert check(path) == [unread, Finding(str(lost), what, True)]
-    repair(path)
-    assert check(path) == [unread]
-    assert exists(lost)
+async def test_h3_what_is_unreadable_in_one_source_does_not_hide_a_lost_mark_in_the_next() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, ".lovia")
+        store = FileStore(path).session
+        await store.append("s", [say("go")], run_id="r0")
+        await forked(store, "s", "z", "r0")
+        await store.append("z", [say("more")], run_id="r1")
+        await forked(store, "z", "y", "r1")
+        repair(path)
+        marks = only(path, "sessions/s.*/forks/z.*.json").parent
+        lost = only(path, "sessions/z.*/forks/y.*.json")
+        lost.unlink()
+        unread = Finding(str(marks), "not a folder that can be read: Permission denied", False)
+        what = "the mark of forked session 'y', which keeps what it begins with, is missing"
+        with ordinary_user(Path(folder)), closed(marks):
+            assert check(path) == [unread, Finding(str(lost), what, True)]
+            repair(path)
+            assert check(path) == [unread]
+        assert exists(lost)

@@ -46,8 +46,8 @@ def only_one(path: Path, pattern: str) -> Path:
 
 
 @contextmanager
-def closed(file: Path) -> Iterator[None]:
-    file.chmod(0)
+def closed(file: Path, mode: int = 0) -> Iterator[None]:
+    file.chmod(mode)
     try:
         yield
     finally:

@@ -2,7 +2,8 @@
 
 `check` looks in this order, since what comes later is made again from what came before:
 
-    the store      its own file, and what in its folders is not the store's
+    the store      its own file, what in its folders is not the store's, and what stands in the place of its folders
+                   (`intruders`), which goes aside: from then on they count as missing
     runs           refs and data (`check_run`), data that no ref names (`check_orphan`); sources before their forks,
                    which read on in their data
     sessions       those whose whole folder is gone (`check_vanished`), from their runs; of the others session.json

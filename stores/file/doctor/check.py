@@ -21,6 +21,7 @@ from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.ends import problems_of_ends
+from stores.file.doctor.intruders import problems_of_intruders
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import ARCHIVED, SESSIONS, RunLock, lock_of
@@ -56,6 +57,7 @@ def check(path: str | Path) -> list[Finding]:
     root = Root(path, create=False)
     problems = _problems_of_root(root)
     if _open(root):
+        problems += _overlooked(root)
         problems += [problem for unit in _units(root) for problem in unit.settled_problems()]
     return list(dict.fromkeys(problem.finding() for problem in problems))
 
@@ -81,11 +83,21 @@ def _repair(root: Root) -> list[Finding]:
     for problem in _problems_of_root(root):
         findings.append(_mended(problem))
     if _open(root):
+        findings += [_mended(problem) for problem in problems_of_intruders(root)]
+        _overlooked(root)
         for place in (SESSIONS, ARCHIVED):
-            root.make_folder(*place).close()
+            with suppress(StoreError):  # then no lock can be taken, and each record says so
+                root.make_folder(*place).close()
         for unit in _units(root):
             findings += unit.repair()
     return findings
+
+
+def _overlooked(root: Root) -> list[Problem]:
+    """What stands in the place of folders. From here on they count as missing, which is what they are mended as."""
+    problems = problems_of_intruders(root)
+    root.overlook(problem.file for problem in problems)
+    return problems
 
 
 def _open(root: Root) -> bool:
@@ -177,7 +189,7 @@ def _held(lock: Callable[[], Lock | RunLock]) -> Iterator[str]:
     held = lock()
     try:
         taken = held.try_take()
-    except RunLockedError as error:
+    except (RunLockedError, StoreError) as error:
         yield f"left alone: {error.message}"
         return
     try:
@@ -251,7 +263,7 @@ def _units_of_runs(root: Root) -> list[Unit]:
 
 def _units_of_sessions(root: Root) -> Iterator[Unit]:
     """Those whose folder is gone first: forks among them keep what is marked in others."""
-    names = session_names(root)
+    names = [name for name in session_names(root) if not root.is_overlooked("sessions", name)]
     looks = [(name_of(one), partial(problems_of_vanished, root, one)) for one in vanished(root, names)]
     looks += [(name, partial(problems_of_session, root, name)) for name in sources_first(root, names)]
     for name, look in looks:

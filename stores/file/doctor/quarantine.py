@@ -10,7 +10,7 @@ import os
 import stat
 from contextlib import suppress
 
-from stores.file.disk import TEMP, Folder, flush, write_error
+from stores.file.disk import TEMP, Folder, flush_parent, write_error
 from stores.file.root import Root
 
 
@@ -39,11 +39,10 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
                 os.link(source, quarantine.where(name), follow_symlinks=False)
             else:
                 os.rename(source, quarantine.where(name))
+            quarantine.sync()
+            flush_parent(source)
         except OSError as error:
             raise write_error(error, source) from error
-        quarantine.sync()
-    with Folder.make(os.path.dirname(source)) as folder:
-        flush(folder.fd)
     return f"moved to quarantine/{name}"
 
 

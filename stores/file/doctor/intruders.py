@@ -1,0 +1,95 @@
+"""What stands where a folder of the store belongs, and is none: a file, a link, a pipe.
+
+Nothing of ours is in it, so it goes aside, and what is wrong is then the same as if the folder were missing. This comes
+before every other rule: none of them has to know what else may stand there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from stores.errors import StoreError
+from stores.file.disk import write_error
+from stores.file.doctor.problem import Problem
+from stores.file.doctor.quarantine import set_aside
+from stores.file.locks import ARCHIVED, OWNERS, RUNS, SESSIONS
+from stores.file.names import FORKS, is_key, is_name
+from stores.file.results import RESULTS
+from stores.file.root import FOLDERS, Root
+
+_INNER: dict[str, tuple[Callable[[str], bool], tuple[str, ...]]] = {
+    "data": (is_key, (FORKS,)),
+    "sessions": (is_name, ("open", FORKS)),
+    RESULTS: (is_name, ()),
+}
+"""Folders of folders: which names in them are records', and what folders each of these may have."""
+
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def problems_of_intruders(root: Root) -> list[Problem]:
+    """Each of them, the outermost only."""
+    return [problem for place in _places(root) if (problem := _look_at(root, place))]
+
+
+def _places(root: Root) -> Iterator[tuple[str, ...]]:
+    """Where folders of the store are, or would be; all else goes aside into the first."""
+    yield ("quarantine",)
+    yield from ((part,) for part in sorted(FOLDERS - {"quarantine"}))
+    yield from (RUNS, SESSIONS, OWNERS, ARCHIVED)
+    for part, (is_record, folders) in _INNER.items():
+        for name in filter(is_record, _names(root, part)):
+            yield part, name
+            yield from ((part, name, folder) for folder in folders)
+
+
+def _names(root: Root, part: str) -> list[str]:
+    with suppress(StoreError), root.open_folder(part) as folder:
+        return sorted(folder.names()) if folder else []
+    return []
+
+
+def _look_at(root: Root, place: tuple[str, ...]) -> Problem | None:
+    """What is to be said of what stands there, unless that is a folder, or nothing."""
+    if (kind := _kind_of(root.part(*place))) is None:
+        return None
+    outlook = "it can be moved aside, and the folder is then as one that is missing"
+    mend = partial(_move_aside, root, place)
+    return Problem(root.part(*place), f"{kind} in the place of a folder of the store", mend, outlook=outlook)
+
+
+def _kind_of(path: str) -> str | None:
+    """What is there; None for a folder, for nothing, and for what may not be looked at, of which its records tell."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return None
+    return None if stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+def _move_aside(root: Root, place: tuple[str, ...]) -> str:
+    """Looked at once more: another repair may have been faster, and then a folder that is ours stands there."""
+    if _kind_of(root.part(*place)) is None:
+        return "it is gone"
+    if place == ("quarantine",):
+        return f"it was {_make_room(root)}"
+    return f"it was {set_aside(root, *place) or 'gone'}"
+
+
+def _make_room(root: Root) -> str | None:
+    """Move what stands in the place of the quarantine into it. Cut off in between, it is a stranger in the store."""
+    name = f"quarantine.{os.urandom(4).hex()}"
+    try:
+        os.rename(root.part("quarantine"), root.part(name))
+    except OSError as error:
+        raise write_error(error, root.part("quarantine")) from error
+    return set_aside(root, name)
