@@ -52,8 +52,7 @@ class FileResultStore:
         with self._root.make_folder(RESULTS, name_of(reference.run_id)) as folder:
             stored = read_output(folder, reference)
             if stored is None:
-                place = {"id": reference.run_id, "step": reference.step, "position": reference.position}
-                folder.write(_file(reference), codec.encode({"kind": "result", **place, "output": output}))
+                write_result(folder, reference, output)
             else:
                 folder.sync()  # who put it may have been killed before that
             return stored in (None, output)
@@ -76,15 +75,22 @@ class FileResultStore:
                 results.sync()
 
 
-def _file(reference: ResultRef) -> str:
+def file_of(reference: ResultRef) -> str:
+    """The name of its file, in the folder of its run."""
     return f"{reference.step}-{reference.position}.json"
+
+
+def write_result(folder: Folder, reference: ResultRef, output: str) -> None:
+    """Place the output durably, over what is left of an older one."""
+    place = {"id": reference.run_id, "step": reference.step, "position": reference.position}
+    folder.write(file_of(reference), codec.encode({"kind": "result", **place, "output": output}))
 
 
 def read_output(folder: Folder, reference: ResultRef) -> str | None:
     """The output under that reference; None when there is none."""
-    found = read_result(folder, _file(reference))
+    found = read_result(folder, file_of(reference))
     if found is not None and found[0] != reference:
-        raise StoreDamagedError(_ANOTHER, where=folder.where(_file(reference)))
+        raise StoreDamagedError(_ANOTHER, where=folder.where(file_of(reference)))
     return found[1] if found else None
 
 
@@ -98,7 +104,7 @@ def read_result(folder: Folder, file: str) -> tuple[ResultRef, str] | None:
     if not isinstance(run_id, str) or not isinstance(step, int) or not isinstance(position, int):
         raise StoreDamagedError("the file lacks a field", where=folder.where(file))
     reference = ResultRef(run_id, step, position)
-    if not isinstance(output, str) or _file(reference) != file or not folder.path.endswith(f"/{name_of(run_id)}"):
+    if not isinstance(output, str) or file_of(reference) != file or not folder.path.endswith(f"/{name_of(run_id)}"):
         raise StoreDamagedError(_ANOTHER, where=folder.where(file))
     return reference, output
 

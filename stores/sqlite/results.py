@@ -93,6 +93,18 @@ def output_at(connection: Connection, rowid: int, *, where: str) -> str:
     return _output(values, where=where)
 
 
+def reference_at(connection: Connection, rowid: int) -> ResultRef:
+    """What the row of that id says it is the output of."""
+    (values,) = fetch(connection, f"{_SELECT} WHERE rowid = ?", (rowid,))
+    return ResultRef(*values[:3])
+
+
+def replace_output(connection: Connection, rowid: int, reference: ResultRef, output: str) -> None:
+    """Write the row of that id again, with another output."""
+    values = (output, _sum(reference, _bytes(output)), rowid)
+    connection.execute("UPDATE lovia_results SET output = ?, sum = ? WHERE rowid = ?", values)
+
+
 _SELECT = "SELECT run_id, step, position, CAST(output AS BLOB), sum FROM lovia_results"
 
 

@@ -351,9 +351,11 @@ async def test_m2_a_run_that_is_made_again_has_its_archived_outputs(tmp_path: Pa
     flip(path, "lovia_results", "output", "run_id = 'a3'")
     with raw(path) as connection:
         connection.execute("UPDATE lovia_saves SET data = '{}' WHERE number = 1")
+    assert check(path)[-1].what.endswith("; it would go aside, unless what is mended before it tells more")
     *of_runs, of_output = repair(path)
     assert ([finding.is_lost for finding in of_runs], of_output.is_lost) == ([False] * 3, True)
-    assert of_output.what.endswith(" is not what was written; it was moved aside into the table lovia_quarantine")
+    assert " is not what was written; it is lost: nothing else holds it, and what its marker in " in of_output.what
+    assert of_output.what.endswith(" promises is void; it was moved aside into the table lovia_quarantine")
     found = [run and run.entries for run in [await store.load(f"a{n}") for n in (1, 2, 3)]]
     assert found == [before[0] and before[0].entries, cut[1], cut[2]], "as far as the archive has what was appended"
     assert (check(path), [segment.entries for segment in await session.segments("talk")]) == ([], cut)

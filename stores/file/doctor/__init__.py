@@ -9,7 +9,7 @@
     sessions       those whose whole folder is gone (`check_vanished`), from their runs; of the others session.json
                    (`lost_session_json`), segments (`lost_segments`), marks (`check_marks`) and markers, from each other
                    and from the runs; sources before their forks again, which go on without what is lost there
-    results        archived outputs
+    results        archived outputs, which are made again from runs and segments
 
 A record is mended under its lock: one problem, another look, until nothing is left that can be mended. As long as that
 brings something about, the whole store is gone through again: an answer of a run is made from its session (`finished`).

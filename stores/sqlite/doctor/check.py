@@ -132,7 +132,8 @@ def _problems_of_rows(database: Database, aside: str) -> Iterator[Problem]:
     before = [one for one in of_runs if not one.is_lost]
     of_sessions = _look(database, SESSIONS, aside, partial(_problems_of_sessions, before=before))
     yield from of_sessions or _look(database, SESSIONS, aside, _problems_of_unread)  # else one of them may lack it
-    yield from _look(database, RESULTS, aside, _problems_of_results)
+    before = [one for one in (*strands, *of_runs, *of_sessions) if one.mend]
+    yield from _look(database, RESULTS, aside, partial(_problems_of_results, before=before))
 
 
 def _damaged_file(database: Database, what: str) -> Problem:
@@ -259,7 +260,8 @@ def _problems_of_unread(connection: Connection, mend: _Mend) -> Iterator[Problem
         yield Problem(what, mend_it, outlook="it can be moved aside", is_leftover=True)
 
 
-def _problems_of_results(connection: Connection, mend: _Mend) -> Iterator[Problem]:
-    for what, rowid in check_results.damaged_outputs(connection):
-        mend_it = partial(mend, check_results.mend, rowid)
-        yield Problem(what, mend_it, outlook="it would go aside", is_lost=True)
+def _problems_of_results(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
+    for found in check_results.damaged_outputs(connection):
+        mend_it = partial(mend, check_results.mend, found.rowid)
+        hinges = found.is_lost and bool(before)
+        yield Problem(found.what, mend_it, outlook=found.outlook, is_lost=found.is_lost, hinges=hinges)

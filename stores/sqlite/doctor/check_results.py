@@ -1,31 +1,91 @@
-"""What may be wrong with archived outputs, and how it is put right: a damaged one goes to the quarantine."""
+"""What may be wrong with archived outputs, and how they are made again from copies of them. A lost one goes to the
+quarantine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stores.errors import StoreDamagedError
+from stores.errors import StoreDamagedError, StoreError
+from stores.promises import Promise, Shown, in_checkpoint, in_session, shown
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.quarantine import Lost, set_aside
-from stores.sqlite.results import output_at
+from stores.sqlite.doctor.leading import has_runs
+from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
+from stores.sqlite.results import output_at, reference_at, replace_output
+from stores.sqlite.rows import read_row
+from stores.sqlite.saves import read_snapshot
+from stores.sqlite.schema import version_of
+from stores.sqlite.segments import SESSIONS, read_segment
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
-def damaged_outputs(connection: Connection) -> Iterator[tuple[str, int]]:
-    """What is wrong with each that is damaged, and its row id."""
+@dataclass(slots=True, frozen=True)
+class DamagedOutput:
+    """One of them: its row, what is wrong with it, and whether there is a copy."""
+
+    rowid: int
+    what: str
+    promise: Promise
+
+    @property
+    def outlook(self) -> str:
+        """What mending can do."""
+        copy = self.promise.copy
+        return f"it can be made again from {copy.place}" if copy else f"{self.promise.loss}; it would go aside"
+
+    @property
+    def is_lost(self) -> bool:
+        return self.promise.copy is None
+
+
+def damaged_outputs(connection: Connection) -> Iterator[DamagedOutput]:
+    """What is wrong with each that is damaged."""
     for (rowid,) in fetch(connection, "SELECT rowid FROM lovia_results ORDER BY run_id, step, position"):
-        try:
-            output_at(connection, rowid, where="")
-        except StoreDamagedError as error:
-            yield error.message, rowid
+        if found := _damaged(connection, rowid):
+            yield found
 
 
 def mend(connection: Connection, rowid: int, *, aside: str) -> str | None:
-    """Set it aside, in the transaction that is open, if it still is damaged, and say so."""
-    if all(found != rowid for _, found in damaged_outputs(connection)):
+    """Make it again, or set it aside, in the transaction that is open, if it still is damaged, and say so."""
+    found = _damaged(connection, rowid)
+    if found is None:
         return None
+    if copy := found.promise.copy:
+        copy_aside(connection, "lovia_results", "it was damaged", "rowid = ?", rowid)
+        replace_output(connection, rowid, copy.reference, copy.result.output)
+        return f"it was made again from {copy.place}; what was there was moved aside into {aside}"
     set_aside(connection, "lovia_results", "it was damaged", "rowid = ?", rowid)
-    return Lost(f"it was moved aside into {aside}")
+    return Lost(f"{found.promise.loss}; it was moved aside into {aside}")
+
+
+def _damaged(connection: Connection, rowid: int) -> DamagedOutput | None:
+    try:
+        output_at(connection, rowid, where="")
+    except StoreDamagedError as error:
+        reference = reference_at(connection, rowid)
+        promise = Promise.among(one for one in _shown(connection, reference.run_id) if one.reference == reference)
+        return DamagedOutput(rowid, error.message, promise)
+    return None
+
+
+def _shown(connection: Connection, run_id: str) -> Iterator[Shown]:
+    """The results of the run in its checkpoint, or the history that was kept of it, and in every segment of it.
+
+    As far as they can be read; segments that only forks read are among them.
+    """
+    with suppress(StoreError):
+        row = read_row(connection, run_id, where="") if has_runs(connection) else None
+        run = read_snapshot(connection, row, where="") if row else None
+        yield from shown(in_checkpoint(run_id), run_id, run.entries) if run else ()
+    with suppress(StoreError):
+        if version_of(connection, SESSIONS, where="") != SESSIONS.version:
+            return
+        for (rowid,) in fetch(connection, "SELECT rowid FROM lovia_segments WHERE run_id = ?", (run_id,)):
+            with suppress(StoreError):
+                row_of_segment = read_segment(connection, rowid, where="")
+                segment = row_of_segment.segment(where="")
+                yield from shown(in_session(row_of_segment.session_id), run_id, segment.entries)
