@@ -15,9 +15,6 @@ from lovia_cli.errors import UserError
 from lovia_cli.render.streams import Streams
 from lovia_cli.settings import OUTPUTS, Output
 
-EXECUTING = frozenset({"run", "resume", "replay", "fork"})
-"""The verbs that execute a run: their ndjson is its events, also on failure."""
-
 
 def answer_to(argv: Sequence[str], call: Call) -> Answer | None:
     """What the command line ``argv`` comes to; None when help was printed. Errors are answers too."""
@@ -70,12 +67,13 @@ def _steps(argv: Sequence[str], call: Call) -> list[Step]:
 
 def _failed(argv: Sequence[str], call: Call, error: BaseException) -> RunAnswer:
     """The answer to a command that was refused, or that broke."""
-    store = str(call.settings.store) if call.is_settled else None
-    call.presume(output_asked(argv, call.environ))
+    if isinstance(error, KeyboardInterrupt):
+        call.departure.stand_by()  # the answer is not broken off as well
     if isinstance(error, UserError) and error.code == "usage" and error.where is None:
         error.where = f"lovia {call.verb}".rstrip()
-    is_run = call.verb in EXECUTING and not call.is_dry
-    return RunAnswer(store=store, error=error, run_id=call.run_id, session_id=call.session_id, is_run=is_run)
+    answer = call.failed(error)
+    call.presume(output_asked(argv, call.environ))
+    return answer
 
 
 def _refuse_undecodable(argv: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from lovia_cli.cli.ids import session_named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.prompt import Prompt
 from lovia_cli.cli.resuming import session_option
+from lovia_cli.cli.signals import given_back
 from lovia_cli.errors import LoviaError, SignalReceived, Stopped, UserError
 from lovia_cli.exits import Exit
 from lovia_cli.render.words import counted
@@ -89,6 +90,10 @@ class Conversation:
 
     def _say(self, message: str) -> int | None:
         """Carry out one message, and print what comes of it; the exit code when that ends the conversation."""
+        with given_back(signal.SIGINT):
+            return self._carry_out(message)
+
+    def _carry_out(self, message: str) -> int | None:
         if not message.strip():
             if not drive(self._standing())[1]:
                 return None
@@ -98,7 +103,8 @@ class Conversation:
             return None
         result = answer.result
         stop = (result.stop if result else None) or {}
-        if stop.get("reason") == "signal" and stop.get("signal") != signal.SIGINT:
+        is_signal = stop.get("reason") == "signal"
+        if is_signal and (stop.get("signal") != signal.SIGINT or self.call.departure.is_near):
             self.call.finish(answer)
             return answer.exit_code
         if result is not None:

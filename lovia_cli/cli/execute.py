@@ -79,7 +79,7 @@ async def carry_out(call: Call, stores: Stores, job: Job, agent_file: Path) -> R
 
     agent = load_agent(agent_file, variables=job.variables, model=job.model, learn=call.secrets.learn)
     stop = StopSwitch()
-    with signals_stop(stop):
+    with signals_stop(stop, call.departure):
         order = order_of(job, stores, agent_file)
         result = await Runner.outcome(agent, **order, on_event=call.watch, learn=call.secrets.learn, stop=stop)
     return RunAnswer(

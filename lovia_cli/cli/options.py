@@ -22,10 +22,14 @@ from lovia_cli.settings import (
 )
 
 if TYPE_CHECKING:
-    from lovia_cli.cli.answers import Answer
+    from lovia_cli.cli.answers import Answer, RunAnswer
+    from lovia_cli.cli.signals import Departure
     from lovia_cli.engine.events import Event
     from lovia_cli.render.streams import Streams
     from lovia_cli.render.view import View
+
+EXECUTING = frozenset({"run", "resume", "replay", "fork"})
+"""The verbs that execute a run: their ndjson is its events, also on failure."""
 
 
 @dataclass(slots=True)
@@ -34,7 +38,8 @@ class Call:
 
     ``given`` collects the global options from both sides of the verb; the later one wins. `settings` decides.
     ``run_id`` and ``session_id`` are those that the command is about, as far as it knows; ``is_dry`` is
-    True for a dry run, which executes none. ``secrets`` are hidden in all that is shown.
+    True for a dry run, which executes none, and ``has_begun`` once one is under way, and so stored. ``secrets`` are
+    hidden in all that is shown.
     """
 
     streams: Streams
@@ -44,9 +49,12 @@ class Call:
     run_id: str | None = None
     session_id: str | None = None
     is_dry: bool = False
+    has_begun: bool = False
     secrets: Secrets = field(init=False)
     _settings: Settings | None = None
     _view: View | None = None
+    _is_answered: bool = False
+    _departure: Departure | None = None
 
     def __post_init__(self) -> None:
         self.secrets = Secrets(self.environ)
@@ -104,6 +112,9 @@ class Call:
 
     def watch(self, event: Event) -> None:
         """The sink for a run's events."""
+        if event.type == "run.started":
+            self.run_id, self.session_id, self.has_begun = event.run_id, event.data.get("session_id"), True
+            self._is_answered = False
         self.view().event(event)
 
     def note(self, text: str) -> None:
@@ -112,7 +123,42 @@ class Call:
 
     def finish(self, answer: Answer) -> None:
         """Print what the command returned."""
+        self._is_answered = True
         self.view().finish(answer)
+
+    @property
+    def departure(self) -> Departure:
+        """What a second Ctrl-C leads to."""
+        if self._departure is None:
+            from lovia_cli.cli.signals import Departure
+
+            self._departure = Departure(self._say_last)
+        return self._departure
+
+    def _say_last(self) -> None:
+        """The answer of a command that is broken off, unless one is there, or is being printed."""
+        if not self._is_answered:
+            self.streams.out.drop_unless_free()
+            self.finish(self.failed(KeyboardInterrupt()))
+
+    def failed(self, error: BaseException) -> RunAnswer:
+        """The answer to a command that was refused, that broke, or that was broken off."""
+        from lovia_cli.cli.answers import RunAnswer
+
+        answer = RunAnswer(
+            store=str(self.settings.store) if self.is_settled else None,
+            error=error,
+            run_id=self.run_id,
+            session_id=self.session_id,
+            is_run=self.verb in EXECUTING and not self.is_dry,
+        )
+        if self.has_begun and isinstance(error, KeyboardInterrupt):
+            from lovia_cli.cli.resuming import command_for_begun
+            from lovia_cli.cli.signals import ctrl_c
+
+            answer.error = ctrl_c()
+            answer.go_on = command_for_begun(str(self.run_id), self.session_id, self.settings.store)
+        return answer
 
 
 def global_options(

@@ -14,6 +14,7 @@ from stores.ids import as_words
 
 if TYPE_CHECKING:
     from lovia_cli.engine.options import RunResult
+    from lovia_cli.settings import StoreLocation
 
 
 async def command_that_goes_on(result: RunResult, stores: Stores) -> str | None:
@@ -48,6 +49,13 @@ async def command_after(result: RunResult, stores: Stores) -> str | None:
 def command_for(verb: str, run_id: str, stores: Stores) -> str:
     """``lovia VERB RUN`` with the store, as a line that can be pasted."""
     return " ".join(["lovia", verb, *store_option(stores.location), as_words(run_id)])
+
+
+def command_for_begun(run_id: str, session_id: str | None, location: StoreLocation) -> str:
+    """``lovia resume RUN`` for a run that was broken off: the store is not asked any more."""
+    is_plain = not run_id.startswith(("run:", "session:")) and run_id != session_id
+    name = run_id if is_plain else f"run:{run_id}"
+    return " ".join(["lovia", "resume", *store_option(location), as_words(name)])
 
 
 def session_option(session_id: str) -> str:

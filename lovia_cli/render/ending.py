@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lovia_cli.errors import Stopped
 from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.words import counted
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def error_lines(answer: RunAnswer, problem: LoviaError, paint: Paint) -> Iterator[str]:
     """One line of what, one of where, one of what to do, unless the command that goes on says that."""
     result = answer.result
-    interrupted = result is not None and result.status == "interrupted"
+    interrupted = isinstance(answer.error, Stopped) or (result is not None and result.status == "interrupted")
     yield from _what(problem, paint.yellow("interrupted:") if interrupted else paint.red("error:"))
     if where := problem.where or _place(answer):
         yield f"  where: {safe(where, lines=False)}"

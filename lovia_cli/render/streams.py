@@ -29,7 +29,7 @@ class Out:
         self.fd = fd
         self.encoding = encoding
         self.failure: OSError | None = None
-        self._gone = False
+        self._gone = self._is_writing = False
         self.progress: Progress | None = None
         self.is_terminal = os.isatty(fd)
 
@@ -47,7 +47,7 @@ class Out:
 
     def raw(self, data: Data) -> None:
         """Write bytes, whatever stands on the terminal."""
-        view = memoryview(data)
+        view, self._is_writing = memoryview(data), True
         while view and not self._gone:
             try:
                 view = view[os.write(self.fd, view) :]
@@ -57,6 +57,11 @@ class Out:
                 self._gone = True
                 if error.errno not in (errno.EPIPE, errno.EBADF):
                     self.failure = error
+        self._is_writing = False
+
+    def drop_unless_free(self) -> None:
+        """For a signal's handler: where it came upon a write, whatever follows would stand in the middle of that."""
+        self._gone = self._gone or self._is_writing
 
     @property
     def columns(self) -> int | None:
