@@ -1,8 +1,7 @@
-"""What a store still has of an archived output that is damaged: other copies, and who was promised it (M2).
+"""What markers promise: that an output which was cut can be had again, whole, from the archive (M2).
 
-A marker in a session says of an output that was cut that it can be had again. Whatever shows the same result whole, the
-run's checkpoint or a segment that was not trimmed, may be a copy; whether it is, the marker tells, since a run id may
-stand for another run by now.
+Of an output that is damaged there, whatever shows the same result whole, the run's checkpoint or a segment that was not
+trimmed, may be a copy; whether it is, the marker tells, since a run id may stand for another run by now.
 """
 
 from __future__ import annotations
@@ -13,6 +12,15 @@ from dataclasses import dataclass
 from stores.entries import Entry, ToolResultEntry
 from stores.references import ResultRef, results_of
 from stores.surgery import is_whole_of
+
+
+def promised(run_id: str, entries: Sequence[Entry]) -> list[tuple[ResultRef, ToolResultEntry]]:
+    """The results of the run with such a marker."""
+    return [(reference, result) for _, reference, result in results_of(run_id, entries) if _is_promised(result)]
+
+
+def _is_promised(result: ToolResultEntry) -> bool:
+    return bool((result.trimmed or {}).get("archived"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Promise:
     def among(places: Iterable[Shown]) -> Promise:
         """What all the places come to that show the one result."""
         found = list(places)
-        markers = [one for one in found if (one.result.trimmed or {}).get("archived")]
+        markers = [one for one in found if _is_promised(one.result)]
         wholes = (one for one in found if one.result.trimmed is None)
         fitting = (one for one in wholes if any(is_whole_of(one.result.output, marker.result) for marker in markers))
         return Promise(sorted({marker.place for marker in markers}), next(fitting, None))

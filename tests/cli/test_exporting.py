@@ -44,6 +44,23 @@ def exported(lovia: Lovia, *argv: str) -> bytes:
 # --- out and in -------------------------------------------------------------------------------------------------------
 
 
+def test_m2_archived_outputs_stay_behind_and_that_is_said(lovia: Lovia) -> None:
+    lovia.agent([call("look"), {"text": "x"}], tools="tools:\n" + shell_tool("look", "seq 500"))
+    for run_id in ("r1", "r2", "r3"):
+        lovia("run", "agent.yaml", "go", "--run-id", run_id, "-s", "u1")
+    assert lovia("trim", "u1", "-y").code == 0
+    ran = lovia("export", "u1")
+    assert ran.err == "2 archived outputs stay behind: elsewhere, recall_tool_result cannot give them back\n"
+    (lovia.folder / "session").write_bytes(ran.stdout)
+    told = "2 archived outputs are not in this store: recall_tool_result cannot give them back"
+    assert lovia("import", "session", "--store", "two").err == f"{told}\n"
+    assert lovia("import", "session", "--store", "two", "--new-id", "u2", "--json").json["notes"] == [told]
+    assert lovia("import", "session", "--new-id", "u3", "--json").json["notes"] == []
+    next((lovia.folder / ".lovia" / "results").glob("r1.*/*")).write_bytes(b"")
+    told = "1 archived output is not in this store: recall_tool_result cannot give it back"
+    assert lovia("import", "session", "--new-id", "u4", "--json").json["notes"] == [told]
+
+
 @pytest.mark.parametrize("form", ["jsonl", "json"])
 def test_what_is_exported_and_imported_is_exported_the_same(used: Lovia, form: str) -> None:
     run, session = exported(used, "r1", "--format", form), exported(used, "u1", "--format", form)

@@ -13,7 +13,7 @@ from lovia_cli.cli.naming import Last, named
 from lovia_cli.cli.options import Call
 from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.cli.secrets import known_values
-from lovia_cli.engine.transfer import export_run
+from lovia_cli.engine.transfer import export_run, outputs_promised
 from lovia_cli.environment import names_in
 from lovia_cli.errors import LoviaError, UserError
 from lovia_cli.render.words import counted
@@ -59,6 +59,10 @@ async def _export(call: Call, name: str | None, format: str, redact: bool) -> An
         record.head.status = status
     if format == "scripted":
         return await _scripted(call, stores, record)
+    if count := len(outputs_promised(record)):
+        stay, them = ("stays", "it") if count == 1 else ("stay", "them")
+        outputs = f"{counted(count, 'archived output')} {stay} behind"
+        call.note(f"{outputs}: elsewhere, recall_tool_result cannot give {them} back")
     return _ANSWERS[format](record, document)
 
 

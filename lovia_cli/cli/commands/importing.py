@@ -39,7 +39,7 @@ COMMAND = import_
 
 
 async def _import(call: Call, file: str, new_id: str | None) -> Answer:
-    from lovia_cli.engine.transfer import import_run, import_session, missing_history
+    from lovia_cli.engine.transfer import import_run, import_session, missing_history, missing_outputs
     from stores.exchange import read_export
 
     record = read_export(_read(file), "stdin" if file == "-" else file)
@@ -47,14 +47,27 @@ async def _import(call: Call, file: str, new_id: str | None) -> Answer:
     if isinstance(record, RunSnapshot):
         run = await import_run(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
         answer = _of_run(stores, run, await missing_history(run, stores.sessions))
-        for note in answer.data["notes"]:
-            call.note(note)
-        return answer
-    name = await import_session(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
-    count = len(record.segments)
+        record = run
+    else:
+        name = await import_session(record, checkpointer=stores.runs, session=stores.sessions, new_id=new_id)
+        answer = _of_session(stores, name, len(record.segments))
+    answer.data["notes"] += _not_here(await missing_outputs(record, stores.archive))
+    for note in answer.data["notes"]:
+        call.note(note)
+    return answer
+
+
+def _of_session(stores: Stores, name: str, count: int) -> Told:
     message = f"imported session {name}: {counted(count, 'finished run')}"
     data = {"store": str(stores.location), "kind": "session", "run_id": None, "session_id": name, "segments": count}
-    return Told(message=message, data=data)
+    return Told(message=message, data={**data, "notes": []})
+
+
+def _not_here(outputs: int) -> list[str]:
+    """What to say of archived outputs that did not come along."""
+    are, them = ("is", "it") if outputs == 1 else ("are", "them")
+    said = f"{counted(outputs, 'archived output')} {are} not in this store: recall_tool_result cannot give {them} back"
+    return [said] if outputs else []
 
 
 def _of_run(stores: Stores, run: RunSnapshot, missing: str | None) -> Told:
