@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 
-from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, StoreError, UserError
+from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, UserError
+from stores.archiving import missing_in
 from stores.entries import JSON, ToolResultEntry
 from stores.exchange import Exported, RunRecord, SessionRecord, run_record
 from stores.ids import as_words, check_id
@@ -17,7 +17,6 @@ from stores.promises import promised
 from stores.protocols import Checkpointer, ResultStore, RunIndex, RunLog, Session, SessionImport, SessionIndex
 from stores.records import RunHead, RunSnapshot, Save, Segment, Status, head_to_json
 from stores.references import ResultRef
-from stores.surgery import is_whole_of
 
 _OF_THE_SAVE = frozenset({"save", "steps", "updated_at"})
 
@@ -97,14 +96,7 @@ async def import_session(
 
 async def missing_outputs(record: Exported, archive: ResultStore | None) -> int:
     """How many of the outputs that its markers promise the archive does not have: no export takes them along (M2)."""
-    missing = 0
-    for reference, result in outputs_promised(record):
-        with suppress(StoreError):  # what cannot be read cannot be given back
-            output = await archive.get(reference) if archive is not None else None
-            if output is not None and is_whole_of(output, result):
-                continue
-        missing += 1
-    return missing
+    return await missing_in(archive, outputs_promised(record))
 
 
 def outputs_promised(record: Exported) -> list[tuple[ResultRef, ToolResultEntry]]:

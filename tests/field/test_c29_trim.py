@@ -138,6 +138,13 @@ def test_m2_without_an_archive_it_is_for_good(session: Lovia) -> None:
     assert trim(session) == 0
 
 
+def test_m2_of_what_is_cut_further_only_what_the_archive_has_counts_as_a_copy(session: Lovia) -> None:
+    trim(session)
+    next((session.folder / ".lovia" / "results").glob("*/1-6.json")).unlink()
+    done = session("trim", "u1", "--keep-chars", "100", "--keep-runs", "0", "-y")
+    assert done.out == "cut 9 tool outputs of session u1, 8 of them with a copy in the archive\n"
+
+
 def test_m2_the_next_run_recalls_what_was_cut(session: Lovia) -> None:
     trim(session)
     recall = "recall_tool_result"

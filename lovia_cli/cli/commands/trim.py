@@ -14,6 +14,7 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
+from stores.archiving import missing_in
 from stores.protocols import Trim
 from stores.surgery import check_count, trim_cuts
 
@@ -54,7 +55,9 @@ async def _trim(
     session = await session_meant(stores, name)
     call.session_id = session.session_id
     old = session.segments[: max(len(session.segments) - keep_runs, 0)]
-    count = sum(len(trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)) for one in old)
+    cuts = [cut for one in old for cut in trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)]
+    count, again = len(cuts), [(cut.reference, cut.result) for cut in cuts if cut.whole is None]
+    copied = count - await missing_in(stores.results, again)  # of what is cut now for the first time one is made
     if count and not dry_run:
         if not isinstance(stores.sessions, Trim):
             raise UserError("this store cannot trim", where=str(stores.location))
@@ -69,7 +72,8 @@ async def _trim(
             archive=stores.results if archived else None,
         )
     verb = "would cut" if dry_run else "cut"
-    how = ", with a copy of each in the archive" if archived else " for good"
+    some = "with a copy of each" if copied >= count else f"{copied} of them with a copy"
+    how = f", {some} in the archive" if archived else " for good"
     return Told(
         message=f"{verb} {counted(count, 'tool output')} of session {session.session_id}{how if count else ''}",
         data={
