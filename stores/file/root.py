@@ -116,7 +116,8 @@ class Root:
     def open_folder(self, *parts: str) -> Iterator[Folder | None]:
         """A folder of the store for reading, or None when it is not there."""
         is_there = self.exists() and not self.is_overlooked(*parts)
-        folder = Folder.open(self.part(*parts)) if is_there else None
+        path = self.part(*parts) if parts else os.path.realpath(self.path)  # as in `_open`
+        folder = Folder.open(path) if is_there else None
         try:
             yield folder
         finally:

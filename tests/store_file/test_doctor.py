@@ -73,6 +73,14 @@ async def test_a_sound_store_has_no_findings_and_a_check_changes_nothing(path: P
     assert everything(path) == before
 
 
+async def test_d3_a_store_that_is_reached_through_a_link_is_mended_as_well(path: Path) -> None:
+    await fill(path)
+    (link := path.with_name("link")).symlink_to(path)
+    only(path, "store.json").write_bytes(b"{}")
+    assert [finding.repairable for finding in repair(link)] == [True]
+    assert check(link) == check(path) == []
+
+
 SEGMENT = "sessions/*/000002.*"
 PLACES = ["store.json", "runs/long.*", "runs/short.*", "data/*/000003.json", "sessions/*/session.json", SEGMENT]
 

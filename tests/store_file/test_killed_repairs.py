@@ -103,6 +103,19 @@ async def ref_of_one_save(path: Path) -> None:
     cut(only(path, "runs/r.*.json"))
 
 
+async def file_in_the_place_of_all_sessions(path: Path) -> None:
+    await talk(path, "r1", "r2")
+    shutil.rmtree(path / "sessions")
+    (path / "sessions").write_bytes(b"mine")
+
+
+async def files_in_the_places_of_quarantine_and_locks(path: Path) -> None:
+    await talk(path, "r1")
+    shutil.rmtree(path / "locks")
+    for name in ("quarantine", "locks"):
+        (path / name).write_bytes(name.encode())
+
+
 CASES = [
     ref_of_one_save,
     two_neighbours,
@@ -110,6 +123,8 @@ CASES = [
     session_and_last,
     fork_of_a_lost_source,
     beginning_of_a_fork,
+    file_in_the_place_of_all_sessions,
+    files_in_the_places_of_quarantine_and_locks,
 ]
 
 

@@ -21,7 +21,7 @@ from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.ends import problems_of_ends
-from stores.file.doctor.intruders import problems_of_intruders
+from stores.file.doctor.intruders import is_leaving, problems_of_intruders
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import ARCHIVED, SESSIONS, RunLock, lock_of
@@ -206,11 +206,11 @@ def _problems_of_root(root: Root) -> list[Problem]:
     except NO_DAMAGE as error:
         return [told(error, root.path)]
     except StoreError as error:
-        if error.where != root.part(STORE):
+        if os.path.realpath(error.where or "") != os.path.realpath(root.part(STORE)):  # reached by a link, maybe
             raise
-        return [Problem(error.where, error.message, lambda: _new_store_file(root))]
+        return [Problem(root.part(STORE), error.message, lambda: _new_store_file(root))]
     names = os.listdir(root.path) if os.path.isdir(root.path) else []
-    strange = [name for name in names if name not in PARTS and not name.endswith(TEMP)]
+    strange = [name for name in names if name not in PARTS and not name.endswith(TEMP) and not is_leaving(name)]
     for part, is_ours in OURS.items():
         with suppress(StoreError):  # which comes up again where its records are listed
             strange += [f"{part}/{name}" for name in _names(root, part) if not is_ours(name)]

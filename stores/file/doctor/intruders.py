@@ -7,6 +7,7 @@ before every other rule: none of them has to know what else may stand there.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -36,9 +37,20 @@ _KINDS = {
 }
 
 
+_LEAVING = re.compile(r"quarantine\.[0-9a-f]{8}")
+
+
+def is_leaving(name: str) -> bool:
+    """True for what a repair that was killed was about to move from the place of the quarantine into it."""
+    return _LEAVING.fullmatch(name) is not None
+
+
 def problems_of_intruders(root: Root) -> list[Problem]:
-    """Each of them, the outermost only."""
-    return [problem for place in _places(root) if (problem := _look_at(root, place))]
+    """Each of them, the outermost only; and what a repair was about to move, once it can be."""
+    found = [problem for place in _places(root) if (problem := _look_at(root, place))]
+    what = "what a repair was moving aside when it was killed"
+    leaving = [name for name in _names(root) if is_leaving(name)]
+    return [*found, *(Problem(root.part(name), what, partial(set_aside, root, name)) for name in leaving)]
 
 
 def _places(root: Root) -> Iterator[tuple[str, ...]]:
@@ -52,8 +64,8 @@ def _places(root: Root) -> Iterator[tuple[str, ...]]:
             yield from ((part, name, folder) for folder in folders)
 
 
-def _names(root: Root, part: str) -> list[str]:
-    with suppress(StoreError), root.open_folder(part) as folder:
+def _names(root: Root, *parts: str) -> list[str]:
+    with suppress(StoreError), root.open_folder(*parts) as folder:
         return sorted(folder.names()) if folder else []
     return []
 
@@ -86,7 +98,7 @@ def _move_aside(root: Root, place: tuple[str, ...]) -> str:
 
 
 def _make_room(root: Root) -> str | None:
-    """Move what stands in the place of the quarantine into it. Cut off in between, it is a stranger in the store."""
+    """Move what stands in the place of the quarantine into it. In between it has a name that tells of it."""
     name = f"quarantine.{os.urandom(4).hex()}"
     try:
         os.rename(root.part("quarantine"), root.part(name))
