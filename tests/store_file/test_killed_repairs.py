@@ -10,7 +10,7 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import only, say, write_run
+from tests.store_file.kit import everything, only, say, write_run
 from tests.store_file.test_forks import BIG, fork, key_of
 from tests.store_file.test_restoring import cut, talk
 
@@ -116,6 +116,11 @@ async def files_in_the_places_of_quarantine_and_locks(path: Path) -> None:
         (path / name).write_bytes(name.encode())
 
 
+def strange(path: Path) -> set[bytes]:
+    """What no store writes."""
+    return {data for name, data in everything(path).items() if name != ".gitignore" and not data.startswith(b"{")}
+
+
 CASES = [
     ref_of_one_save,
     two_neighbours,
@@ -141,5 +146,6 @@ async def test_d3_a_repair_that_was_killed_is_done_over_and_ends_the_same(tmp_pa
         is_killed = repair_until(path, calls)
         repair(path)
         assert (calls, await state(path)) == (calls, wanted)
+        assert strange(base) <= set(everything(path / "quarantine").values())
         calls += 1
     assert calls > 6
