@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stores.entries import Entry, ToolResultEntry
+from stores.errors import StoreError
 from stores.references import ResultRef, results_of
 from stores.surgery import is_whole_of
 
@@ -59,6 +60,11 @@ class Promise:
         if not self.places:
             return "no session says that it is here"
         return f"it is lost: nothing else holds it, and what its marker in {' and '.join(self.places)} promises is void"
+
+
+def untold(error: StoreError) -> str:
+    """What to say where a copy may stand in what is well, and cannot be read: then nothing is lost yet."""
+    return f"whether there is a copy cannot be told: {error.message}"
 
 
 def in_checkpoint(run_id: str) -> str:

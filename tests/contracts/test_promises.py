@@ -41,6 +41,14 @@ class Kept(NamedTuple):
         else:
             change(self.path, "UPDATE lovia_results SET output = substr(output, 1, 90)")
 
+    def hide_run(self) -> None:
+        """As if a newer lovia had written the checkpoint."""
+        if self.doctor is file_doctor:
+            file = only(self.path, "data/*/000001.json")
+            file.write_bytes(file.read_bytes().replace(b'{"v":1', b'{"v":2'))
+        else:
+            change(self.path, "UPDATE lovia_schema SET version = 99 WHERE part = 'runs'")
+
     def check(self) -> list[Finding]:
         found: list[Finding] = self.doctor.check(self.path)
         return found
@@ -118,3 +126,14 @@ async def test_m2_a_damaged_output_is_made_again_from_what_a_fork_still_shows(ke
     (done,) = kept.repair()
     assert "; it was made again from session 'talk'; " in done.what
     assert await kept.archive.get(PLACE) == WHOLE
+
+
+async def test_d3_a_damaged_output_stays_where_its_copy_may_be_in_what_a_newer_lovia_wrote(kept: Kept) -> None:
+    await talk(kept)
+    await trim(kept)
+    kept.damage()
+    kept.hide_run()
+    for found in (kept.check(), kept.repair(), kept.check()):
+        (of_output,) = (one for one in found if "a copy" in one.what)
+        assert "; whether there is a copy cannot be told: " in of_output.what
+        assert not of_output.repairable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from functools import partial
 
 from stores.errors import StoreError
@@ -16,7 +16,7 @@ from stores.file.results import RESULTS, file_of, read_result, write_result
 from stores.file.root import Root
 from stores.file.segments import Place, places_of, read_segment, segment_of
 from stores.file.snapshots import newest
-from stores.promises import Promise, Shown, in_checkpoint, in_session, shown
+from stores.promises import Promise, Shown, in_checkpoint, in_session, shown, untold
 
 
 def problems_of_results(root: Root, name: str) -> list[Problem]:
@@ -36,7 +36,10 @@ def problems_of_results(root: Root, name: str) -> list[Problem]:
 
 def _damaged(root: Root, name: str, file: str, what: str) -> Problem:
     """An output that can be made again from a copy, or is lost."""
-    promise = _promise(root, name, file)
+    try:
+        promise = _promise(root, name, file)
+    except NO_DAMAGE as error:
+        return Problem(root.part(RESULTS, name, file), what, outlook=untold(error))
     if promise.copy:
         outlook = f"it can be made again from {promise.copy.place}"
         return Problem(root.part(RESULTS, name, file), what, partial(_make_again, root, name, file), outlook=outlook)
@@ -66,14 +69,14 @@ def _promise(root: Root, name: str, file: str) -> Promise:
 def _shown(root: Root, name: str) -> Iterator[Shown]:
     """The results of the run of that name in its checkpoint, or the history that was kept of it, and in every segment.
 
-    As far as they can be read; segments that only forks read are among them.
+    As far as they are not damaged; segments that only forks read are among them. Raises what is no damage.
     """
-    with suppress(StoreError), root.open_folder("runs") as runs:
+    with _undamaged(), root.open_folder("runs") as runs:
         ref = read_ref(runs, name)
         run = newest(root, ref) if ref else None
         yield from shown(in_checkpoint(run.run_id), run.run_id, run.entries) if run else ()
     for place in _segments(root, name):
-        with suppress(StoreError):
+        with _undamaged():
             document = read_segment(place, None)
             segment = segment_of(document, f"{place.folder}/{place.file}")
             yield from shown(in_session(str(document["id"])), segment.run_id, segment.entries)
@@ -82,5 +85,16 @@ def _shown(root: Root, name: str) -> Iterator[Shown]:
 def _segments(root: Root, name: str) -> Iterator[Place]:
     """Those of the run of that name, in all sessions."""
     for session in session_names(root):
-        with suppress(StoreError):
+        with _undamaged():
             yield from (place for place in places_of(root, session) if place.digest == name.rpartition(".")[2])
+
+
+@contextmanager
+def _undamaged() -> Iterator[None]:
+    """What is damaged is told of elsewhere."""
+    try:
+        yield
+    except NO_DAMAGE:
+        raise
+    except StoreError:
+        pass

@@ -262,6 +262,6 @@ def _problems_of_unread(connection: Connection, mend: _Mend) -> Iterator[Problem
 
 def _problems_of_results(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
     for found in check_results.damaged_outputs(connection):
-        mend_it = partial(mend, check_results.mend, found.rowid)
+        mend_it = partial(mend, check_results.mend, found.rowid) if found.can_mend else None
         hinges = found.is_lost and bool(before)
         yield Problem(found.what, mend_it, outlook=found.outlook, is_lost=found.is_lost, hinges=hinges)
