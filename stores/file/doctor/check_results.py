@@ -10,11 +10,12 @@ from stores.errors import StoreError
 from stores.file.disk import Folder
 from stores.file.doctor.problem import NO_DAMAGE, Problem, problems_of_files
 from stores.file.doctor.quarantine import moved, set_aside
+from stores.file.places import Place, places_of, read_segment
 from stores.file.readers import session_names
 from stores.file.refs import read_ref
 from stores.file.results import RESULTS, file_of, read_result, write_result
 from stores.file.root import Root
-from stores.file.segments import Place, places_of, read_segment, segment_of
+from stores.file.segments import segment_of
 from stores.file.snapshots import newest
 from stores.promises import Promise, Shown, in_checkpoint, in_session, shown, untold
 
