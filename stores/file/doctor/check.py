@@ -69,12 +69,14 @@ def repair(path: str | Path) -> list[Finding]:
     """
     root = Root(path, create=False)
     findings: dict[Finding, None] = {}
+    new: list[Finding] = []
     for _ in range(PASSES):
         new = _repair(root)
         findings |= dict.fromkeys(new)
         if not any(finding.repairable for finding in new):
             break
-    return list(findings)
+    # What could not be mended and is not left was mended by a later pass.
+    return [finding for finding in findings if finding.repairable or finding in new]
 
 
 def _repair(root: Root) -> list[Finding]:
