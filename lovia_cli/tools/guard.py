@@ -43,13 +43,17 @@ class Guard:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
+        self._groups: set[int] = set()
         self._has_stood = False
 
     def stand(self) -> None:
         """Be there. To be called before a group is begun: to start a process takes longer than to tell of one."""
         with self._lock:
-            if self._pipe < 0:
+            if self._process is None or self._process.poll() is not None:  # it may have been killed
+                self._close()
                 self._start()
+                for group in list(self._groups):
+                    self._tell("+", group)
             if not self._has_stood:
                 self._has_stood = True
                 os.register_at_fork(after_in_child=self._leave)
@@ -57,10 +61,12 @@ class Guard:
 
     def watch(self, group: int) -> None:
         """Kill the group when this process ends before `release`."""
+        self._groups.add(group)
         self._tell("+", group)
 
     def release(self, group: int) -> None:
         """The leader of the group has ended; what it left in the background is nobody's business."""
+        self._groups.discard(group)
         self._tell("-", group)
 
     def _tell(self, sign: str, group: int) -> None:
@@ -84,6 +90,7 @@ class Guard:
     def _leave(self) -> None:
         """In a child that was forked: the guard is the parent's, and must see its end though the child lives on."""
         self._lock = threading.Lock()  # a thread that is not here may have held it
+        self._groups = set()
         self._close()
         if self._process:
             self._process.returncode, self._process = 0, None  # nobody's to wait for

@@ -29,6 +29,15 @@ KILLMID = shell(
 )
 RUN = ("run", "agent.yaml", "go", "--session", "u1", "--run-id", "job-1")
 
+STRIKE = """
+import os
+
+def strike() -> None:
+    guard = int(open(f"/proc/self/task/{os.getpid()}/children").read().split()[0])
+    os.kill(guard, 9)
+    os.waitid(os.P_PID, guard, os.WEXITED | os.WNOWAIT)
+"""
+
 
 def c01_agent(lovia: Lovia) -> None:
     turns = [calls(("c1", "append", {})), calls(("c2", "killmid", {})), say()]
@@ -97,6 +106,22 @@ def test_c01_nor_does_it_where_a_tool_has_left_a_child_behind(lovia: Lovia) -> N
     os.close(held)
     os.kill(int(results(lovia, "r1")[1]["output"]), signal.SIGKILL)
     process.communicate()  # the child had its streams too
+
+
+def test_c01_nor_does_it_where_the_guard_was_killed_before(lovia: Lovia) -> None:
+    lovia.write("tools.py", STRIKE)
+    os.mkfifo(lovia.folder / "held")
+    held = os.open(lovia.folder / "held", os.O_RDONLY | os.O_NONBLOCK)
+    tools = shell("quick", "echo quick") + python("strike") + shell("slow", "exec 9> held; touch again; sleep 600")
+    turns = [calls(("one", "quick", {})), calls(("two", "strike", {})), calls(("three", "slow", {})), say()]
+    make_agent(lovia, turns, tools)
+    process = start(lovia, "run", "agent.yaml", "go", "--run-id", "r1")
+    process.kill()
+    process.communicate()
+    assert select.select([held], [], [], 30) == ([held], [], [])
+    assert os.read(held, 1) == b""
+    os.close(held)
+    assert ["is_error" in result for result in results(lovia, "r1")] == [False, False]
 
 
 def test_z3_only_the_call_that_hung_runs_again(lovia: Lovia) -> None:
