@@ -59,7 +59,7 @@ def newest_places(places: Iterable[Place], fields: dict[str, Any], *, chained: b
             found[place.n] = [*rivals, place]  # an older one of that number was dead before this one was written
     newest: dict[int, Place] = {}
     for n in sorted(found, reverse=True):
-        is_told = chained or len(found[n]) > 1 or (n == fields.get("count") and fields["last"])
+        is_told = chained or len(found[n]) > 1 or (n == fields.get("count") and fields.get("last"))
         run_digest = _digest_told(n, fields, newest.get(n + 1)) if is_told else None
         if one := next((one for one in found[n] if run_digest in (None, one.digest)), None):
             newest[n] = one
@@ -71,12 +71,12 @@ def _digest_told(n: int, fields: dict[str, Any], behind: Place | None) -> str | 
 
     Of what a fork shares it says which ``run`` is the last one.
     """
-    if n == fields.get("count") and fields["last"]:
+    if n == fields.get("count") and fields.get("last"):
         return digest_in(fields["last"])
     if n == fields["limit"] and "run" in fields:
         return digest(str(fields["run"]))
     try:
-        return digest_in(read_segment(behind, None)["after"]) if behind else None
+        return digest_in(read_segment(behind, None).get("after")) if behind else None
     except StoreError:
         return None
 

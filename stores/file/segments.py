@@ -130,7 +130,7 @@ def _live(places: Sequence[Place], fields: dict[str, Any], folder: str) -> list[
 
 def _uncounted(newest: dict[int, Place], fields: dict[str, Any]) -> Iterator[Place]:
     """The segments right behind the last one whose appends were cut off: each goes on from the one before it."""
-    after, first = fields["last"], fields["entries"]
+    after, first = digest_in(fields.get("last")), fields["entries"]
     for n in count(fields["count"] + 1):
         place = newest.get(n)
         if place is None or place.epoch != fields["epoch"]:
@@ -140,10 +140,10 @@ def _uncounted(newest: dict[int, Place], fields: dict[str, Any]) -> Iterator[Pla
         except StoreDamagedError:
             yield place  # whoever reads it is told
             return
-        if (document["after"], document["first"]) != (after, first):
+        if (digest_in(document.get("after")), document.get("first")) != (after, first):
             return
         yield place
-        after, first = place.file, first + len(document["entries"])
+        after, first = place.digest, first + len(document["entries"])
 
 
 def _missing(n: int, newest: dict[int, Place], fields: dict[str, Any], folder: str) -> StoreDamagedError:
