@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from stores.entries import JSON
-from stores.errors import RunLockedError, StoreError
+from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.oslock import Lock, is_alive, lock_error, this_process
 from stores.records import Owner, locked_error
 from stores.sqlite.folders import make_folder
@@ -41,6 +41,8 @@ def _make_folder(database: Database) -> Path:
     try:
         make_folder(folder)
     except OSError as error:
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise StoreDamagedError("not a folder", where=str(folder)) from error
         raise lock_error(error, folder) from error
     return folder
 

@@ -323,3 +323,21 @@ async def test_d3_whoever_meets_damage_keeps_no_lock_on_the_file(tmp_path: Path,
 async def forked(runs: SQLiteCheckpointer, source: str) -> None:
     async with runs.lease("new") as lease:
         await runs.fork(lease, source, saved(4, event="forked"))
+
+
+async def test_d3_a_file_in_the_place_of_the_locks_goes_aside(tmp_path: Path) -> None:
+    path, locks = tmp_path / "store.db", tmp_path / "store.db.locks"
+    await fill(path)
+    shutil.rmtree(locks)
+    locks.write_text("mine")
+    store = SQLiteCheckpointer(path)
+    with pytest.raises(StoreDamagedError, match="not a folder"):
+        async with store.lease("new"):
+            pass
+    what = "store.db.locks is not a folder, and no run can be executed without its locks there; it"
+    assert [finding.what for finding in check(path)] == [f"{what} can be moved aside"]
+    (done,) = repair(path)
+    assert done.what.startswith(f"{what} was moved to store.db.locks.aside-")
+    assert (check(path), (tmp_path / done.what.rpartition(" ")[2]).read_text()) == ([], "mine")
+    async with store.lease("new") as lease:
+        await lease.save(saved(1, say("go")))

@@ -18,6 +18,7 @@ from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
 from stores.sqlite.doctor import check_log, check_results, check_run, check_session, check_version, misplaced, unread
+from stores.sqlite.doctor.check_locks import problem_of_locks
 from stores.sqlite.doctor.check_log import LOGS
 from stores.sqlite.doctor.check_strand import STRANDS
 from stores.sqlite.doctor.mending import bring_up_all, in_one
@@ -116,6 +117,8 @@ def _problems(database: Database, *, aside: str = ASIDE) -> Iterator[Problem]:
 
     ``aside`` is where what is lost from a record remains.
     """
+    if locks := problem_of_locks(database.locks):
+        yield locks
     try:
         of_file = list(_problems_of_file(database)) or list(_problems_of_versions(database))
         yield from of_file or _problems_of_rows(database, aside)
