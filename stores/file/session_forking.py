@@ -95,17 +95,13 @@ def bare_fork(root: Root, session_id: str) -> dict[str, Any] | None:
 
 
 def unmark(root: Root, session_id: str, fork_id: str) -> None:
-    """Under the lock of a session that a fork, now gone, began with: what only it read goes.
-
-    A session of the fork's id may have been forked again since: then the mark is its.
-    """
+    """Under the lock of a session that a fork, now gone, began with, and the fork's own: what only it read goes."""
     with root.open_folder(*session_folder(session_id)) as folder:
         if folder is None:
             return
         log = read_log(root, session_id)
         with root.make_folder(*session_folder(session_id), FORKS) as found:
-            if _fields(root, fork_id) is None:
-                found.unlink(f"{name_of(fork_id)}.json")
+            found.unlink(f"{name_of(fork_id)}.json")
             for name in [name for name, part in marks(folder).items() if part is None]:
                 found.unlink(name)
             found.sync()

@@ -141,11 +141,13 @@ class FileSession:
         check_id(session_id, "session id")
         if await self._is_there(session_id):
             async with session_lock(self._root, session_id):
-                shared = await self._call(self._clear, session_id)
-            await self._unmark(session_id, shared)
+                await self._unmark(session_id, await self._call(self._clear, session_id))
 
     async def _unmark(self, gone: str, shared: list[str]) -> None:
-        """A forked session is gone: what only it read of the sessions it began with goes too."""
+        """A forked session is gone: what only it read of the sessions it began with goes too.
+
+        Its lock is held until then: the doctor takes what is marked there for somebody's work.
+        """
         for session_id in shared:
             async with session_lock(self._root, session_id):
                 await self._call(unmark, self._root, session_id, gone)
@@ -198,8 +200,7 @@ class FileSession:
             return False
         async with session_lock(self._root, new_id):
             is_bare = await self._call(bare_fork, self._root, new_id) is not None
-            shared = await self._call(self._clear, new_id) if is_bare else []
-        await self._unmark(new_id, shared)
+            await self._unmark(new_id, await self._call(self._clear, new_id) if is_bare else [])
         return is_bare
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from stores.file import FileStore
-from stores.file.doctor.check import MOST_BEHIND, Unit, check, repair
-from stores.file.doctor.problem import Problem
+from stores.file.doctor.check import check, repair
+from stores.file.doctor.problem import Problem, unfinished_write
+from stores.file.doctor.unit import MOST_BEHIND, Unit
 from stores.file.locks import lock_of
 from stores.file.root import Root
+from stores.oslock import Lock
 from stores.references import ResultRef
 from tests.store_file.kit import (
     chunk,
@@ -257,6 +259,24 @@ async def test_what_a_living_process_is_writing_is_no_finding_and_stays(path: Pa
         archived.release()
         assert await waiting
     assert {Path(finding.file) for finding in repair(path)} == set(temps)
+
+
+def test_what_was_finished_while_the_doctor_looked_is_no_leftover(tmp_path: Path) -> None:
+    """Its writer has let go of the lock when that is asked for. What is left over is still there then."""
+    left, written = tmp_path / "left.tmp", tmp_path / "written.tmp"
+    for temp in (left, written):
+        temp.write_bytes(b"half")
+    root = Root(tmp_path)
+
+    def problems() -> list[Problem]:
+        return [Problem("a.json", "damaged"), *(unfinished_write(root, temp.name) for temp in files(tmp_path, "*.tmp"))]
+
+    def lock() -> Lock:
+        written.unlink()
+        return lock_of(str(tmp_path), "a record")
+
+    found = Unit(root, [("a record",)], problems, lock).settled_problems()
+    assert [problem.file for problem in found] == ["a.json", str(left)]
 
 
 async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:

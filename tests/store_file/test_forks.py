@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import fcntl
 import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
@@ -17,7 +17,12 @@ from stores.entries import ToolCallEntry, ToolResultEntry
 from stores.errors import RunNotFoundError, StoreDamagedError, StoreVersionError, StoreWriteError
 from stores.file import FileSession, FileStore
 from stores.file.doctor.check import check, repair
-from stores.file.names import BEGINNING, is_key
+from stores.file.doctor.check_run import problems_of_run
+from stores.file.locks import lock_of
+from stores.file.names import BEGINNING, is_key, name_of
+from stores.file.root import Root
+from stores.file.survey import survey
+from stores.oslock import Lock
 from stores.records import Save
 from tests.store_file.kit import everything, files, first, later, only, read, rewrite, say, write_run
 
@@ -203,6 +208,17 @@ async def test_d3_marks_of_forked_sessions_are_mended(path: Path) -> None:
     assert [segment.run_id for segment in await store.segments("f")] == ["r1"]
 
 
+async def test_d3_a_run_that_is_deleted_while_the_doctor_looks_is_not_lost(path: Path) -> None:
+    """Its data stays for a fork, and was surveyed before."""
+    store = FileStore(path).checkpointer
+    await write_run(store, "r", 20, text=BIG)
+    await fork(path, "r", "f", 12)
+    root, name = Root(path), name_of("r")
+    surveyed = survey(root)
+    await store.delete("r")
+    assert problems_of_run(root, name, surveyed) == []
+
+
 async def test_d2_a_run_that_an_earlier_version_wrote_can_be_forked(path: Path) -> None:
     """Its chunks do not say where the head's fields were set: then all of them are read."""
     store = FileStore(path).checkpointer
@@ -232,25 +248,43 @@ def _write(chunk: Path, document: dict[str, object]) -> None:
     rewrite(chunk, **document)
 
 
-def test_h3_a_session_forked_again_while_its_end_is_noted_keeps_its_mark(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between a clear and the removal of its marks another process forks under the same id."""
-    store, other, flock, due = FileStore(path).session, FileStore(path).session, fcntl.flock, ["f"]
+async def test_h3_a_session_forked_again_while_its_end_is_noted_keeps_its_mark(path: Path) -> None:
+    """The fork that goes is held until its marks are gone; whoever forks under its id waits."""
+    store, other = FileStore(path).session, FileStore(path).session
     for number in (1, 2):
-        driven(store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}"))
-    driven(forked(store, "s", "f", "r2"))
-
-    def fork_when_free(fd: int, operation: int) -> None:
-        flock(fd, operation)
-        if operation == fcntl.LOCK_UN and due:
-            driven(forked(other, "s", due.pop(), "r2"))
-
-    monkeypatch.setattr(fcntl, "flock", fork_when_free)
-    driven(store.clear("f"))
-    assert due == []
-    driven(store.rewind("s", keep_entries=2))
+        await store.append("s", [say("go"), say(f"{number}", 1)], run_id=f"r{number}")
+    await forked(store, "s", "f", "r2")
+    source, fork = session_locks(path, "s", "f")
+    assert source.try_take()
+    async with asyncio.TaskGroup() as tasks:
+        removal = tasks.create_task(store.clear("f"))
+        while files(path, "sessions/f.*/session.json"):
+            await asyncio.wait({removal}, timeout=0.01)
+        assert fork.is_held()
+        tasks.create_task(forked(other, "s", "f", "r2"))
+        source.release()
+    await store.rewind("s", keep_entries=2)
+    assert [segment.run_id for segment in await store.segments("f")] == ["r1", "r2"]
     assert check(path) == []
+
+
+async def test_h3_what_a_fork_that_is_just_removed_has_marked_is_nobodys_leftover(path: Path) -> None:
+    """The doctor takes nothing there for what a crash has left until nobody is at work in the fork."""
+    store = FileStore(path).session
+    await store.append("s", [say("go")], run_id="r1")
+    await store.fork_session("s", "f", upto="r1")
+    mark = only(path, "sessions/s.*/forks/f.*.json")
+    marked, (fork,) = mark.read_bytes(), session_locks(path, "f")
+    await store.drop_fork("f")
+    mark.write_bytes(marked)
+    assert fork.try_take()
+    assert check(path) == repair(path) == []
+    fork.release()
+    assert [Path(finding.file) for finding in repair(path)] == [mark]
+
+
+def session_locks(path: Path, *session_ids: str) -> list[Lock]:
+    return [lock_of(str(path / "locks" / "sessions"), name_of(session_id)) for session_id in session_ids]
 
 
 async def forked(store: FileSession, source: str, new_id: str, upto: str) -> None:

@@ -6,31 +6,30 @@ A run that is being executed, and a session that is in use, are left alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from stores import codec
-from stores.errors import RunLockedError, StoreError
+from stores.errors import StoreError
 from stores.file.disk import TEMP
 from stores.file.doctor.check_orphan import problems_of_orphan
 from stores.file.doctor.check_results import problems_of_results
 from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
-from stores.file.doctor.ends import problems_of_ends
 from stores.file.doctor.intruders import is_leaving, problems_of_intruders
 from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
 from stores.file.doctor.quarantine import set_aside
+from stores.file.doctor.unit import Unit, mended
 from stores.file.locks import ARCHIVED, SESSIONS, RunLock, lock_of
-from stores.file.names import is_key, is_name, name_of
+from stores.file.names import FORKS, is_key, is_name, name_of
 from stores.file.readers import session_names, sources_first
 from stores.file.refs import read_ref
 from stores.file.results import RESULTS
 from stores.file.root import FOLDERS, IGNORE, STORE, Root
-from stores.file.survey import DataFolder, sources, survey
+from stores.file.survey import DataFolder, look_into, sources, survey
 from stores.file.vanished import vanished
 from stores.findings import Finding
 from stores.oslock import Lock
@@ -47,9 +46,6 @@ OURS: dict[str, Callable[[str], bool]] = {
 """The folders of records, and which names in them are the store's."""
 PASSES = 3
 """How often the whole store is gone through."""
-MOST_BEHIND = 500
-"""How many problems of one record are mended in a pass of those that came to light behind others. A lost segment is
-found when the one before it is there again; on a disk that keeps nothing of what is written there is always a next."""
 
 
 def check(path: str | Path) -> list[Finding]:
@@ -83,9 +79,9 @@ def _repair(root: Root) -> list[Finding]:
     """Mend every record once. What is mended in one can bring something to light in another."""
     findings = []
     for problem in _problems_of_root(root):
-        findings.append(_mended(problem))
+        findings.append(mended(problem))
     if _open(root):
-        findings += [_mended(problem) for problem in problems_of_intruders(root)]
+        findings += [mended(problem) for problem in problems_of_intruders(root)]
         _overlooked(root)
         for place in (SESSIONS, ARCHIVED):
             with suppress(StoreError):  # then no lock can be taken, and each record says so
@@ -108,97 +104,6 @@ def _open(root: Root) -> bool:
         return root.exists()
     except StoreError:
         return False
-
-
-class Unit:
-    """One record: how it is checked, and the lock under which it is mended."""
-
-    def __init__(
-        self,
-        root: Root,
-        places: Sequence[tuple[str, ...]],
-        problems: Callable[[], list[Problem]],
-        lock: Callable[[], Lock | RunLock],
-    ) -> None:
-        """``places`` are where its files are, the one first that stands for it."""
-        self._root = root
-        self._places = places
-        self._look = problems
-        self._lock = lock
-
-    def problems(self) -> list[Problem]:
-        """Looked for twice, so that a write that came in between is not taken for damage."""
-        first = self._careful()
-        return first and self._careful()
-
-    def settled_problems(self) -> list[Problem]:
-        """`problems`, but of what is in use only the damage: what looks left over there is somebody's work."""
-        problems = self.problems()
-        return [one for one in problems if not one.is_leftover] if problems and self._lock().is_held() else problems
-
-    def _careful(self) -> list[Problem]:
-        try:
-            problems = self._look()
-        except StoreError as error:
-            problems = [told(error, self._root.part(*self._places[0]))]
-        return problems and (problems_of_ends(self._root, self._places) or problems)
-
-    def repair(self) -> list[Finding]:
-        """Mend one problem after the other, until none is left that can be mended.
-
-        Each can bring the next to light, up to `MOST_BEHIND`. One that is still there after it was mended is given up.
-        """
-        known = self.problems()
-        if not known:
-            return []
-        with _held(self._lock) as reason:
-            if reason:
-                damage = [problem for problem in self.problems() if not problem.is_leftover]
-                return [Finding(problem.file, f"{problem.what}; {reason}", False) for problem in damage]
-            tried: dict[tuple[str, str], Finding] = {}
-            problems = self._careful()
-            for _ in range(len(known) + MOST_BEHIND):
-                new = [problem for problem in problems if problem.mend and (problem.file, problem.what) not in tried]
-                if not new:
-                    break
-                for problem in [one for one in new if one.is_batch] if new[0].is_batch else new[:1]:
-                    tried[problem.file, problem.what] = _mended(problem)
-                problems = self._careful()
-            left = {(problem.file, problem.what): problem for problem in problems}
-            done = [finding for key, finding in tried.items() if key not in left or not finding.repairable]
-            failed = {key for key, finding in tried.items() if not finding.repairable}
-            return [*done, *(_as_is(problem) for key, problem in left.items() if key not in failed)]
-
-
-def _as_is(problem: Problem) -> Finding:
-    """One that is left: nothing can mend it, or it is still there after it was to be mended."""
-    done = "it is still so after the repair" if problem.mend else None
-    return replace(problem, mend=None).finding(done)
-
-
-def _mended(problem: Problem) -> Finding:
-    """The problem as a finding, after it was mended where it can be. All else goes on where it cannot."""
-    try:
-        return problem.finding(problem.mend() if problem.mend else None)
-    except StoreError as error:
-        where = f" ({error.where})" if error.where else ""
-        return Finding(problem.file, f"{problem.what}; it could not be mended: {error.message}{where}", False)
-
-
-@contextmanager
-def _held(lock: Callable[[], Lock | RunLock]) -> Iterator[str]:
-    """The record's lock, and "" - or why it is left alone."""
-    held = lock()
-    try:
-        taken = held.try_take()
-    except (RunLockedError, StoreError) as error:
-        yield f"left alone: {error.message}"
-        return
-    try:
-        yield "" if taken else "left alone: it is in use"
-    finally:
-        if taken:
-            held.release()
 
 
 def _problems_of_root(root: Root) -> list[Problem]:
@@ -255,10 +160,9 @@ def _units_of_runs(root: Root) -> list[Unit]:
         places = [("runs", f"{name}.json"), *(("data", key) for key in sorted(keys))]
         unit = Unit(root, places, look, _run_lock(root, run_id))
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
-    for key, folder in folders.items():
+    for key in folders:
         if key not in named:
-            look = partial(_orphan, root, folder, folders)
-            unit = Unit(root, [("data", key)], look, _run_lock(root, folder.run_id or key))
+            unit = Unit(root, [("data", key)], partial(_orphan, root, key, folders), partial(_orphan_lock, root, key))
             units.append((sources(folders, key), unit))
     return [unit for _, unit in sorted(units, key=lambda found: found[0])]
 
@@ -269,13 +173,27 @@ def _units_of_sessions(root: Root) -> Iterator[Unit]:
     looks = [(name_of(one), partial(problems_of_vanished, root, one)) for one in vanished(root, names)]
     looks += [(name, partial(problems_of_session, root, name)) for name in sources_first(root, names)]
     for name, look in looks:
-        yield Unit(root, [("sessions", name), ("sessions", name, "open")], look, partial(_lock, root, SESSIONS, name))
+        places, lock = [("sessions", name), ("sessions", name, "open")], partial(_lock, root, SESSIONS, name)
+        yield Unit(root, places, look, lock, partial(_has_fork_in_use, root, name))
 
 
-def _orphan(root: Root, folder: DataFolder, folders: dict[str, DataFolder]) -> list[Problem]:
-    if not os.path.isdir(root.part("data", folder.key)) or folder.key in _keys_of_run(root, folder.run_id):
+def _has_fork_in_use(root: Root, name: str) -> bool:
+    """True while somebody works in a fork that reads the session: one who removes it lets go of this one last."""
+    with suppress(StoreError), root.open_folder("sessions", name, FORKS) as marks:
+        return any(_lock(root, SESSIONS, fork).is_held() for fork in (marks.records() if marks else ()))
+    return False
+
+
+def _orphan(root: Root, key: str, folders: dict[str, DataFolder]) -> list[Problem]:
+    """Looked into again: since the survey its run may have begun, or been deleted."""
+    folder = look_into(root, key)
+    if not os.path.isdir(root.part("data", key)) or key in _keys_of_run(root, folder.run_id):
         return []
     return problems_of_orphan(root, folder, folders)
+
+
+def _orphan_lock(root: Root, key: str) -> RunLock:
+    return RunLock(root, look_into(root, key).run_id or key)
 
 
 def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:

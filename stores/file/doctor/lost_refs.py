@@ -16,7 +16,7 @@ from stores.file.forking import readers
 from stores.file.names import may_be_of
 from stores.file.refs import DELETED, Ref
 from stores.file.root import Root
-from stores.file.survey import DataFolder
+from stores.file.survey import DataFolder, look_into
 from stores.findings import CAN_ANSWER, answers
 from stores.ids import as_words
 from stores.records import Status
@@ -45,8 +45,12 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
 
 
 def problems_of_lost(root: Root, name: str, error: StoreError | None, folders: dict[str, DataFolder]) -> list[Problem]:
-    """What to say of the run of that name, whose ref cannot be read, or is not there though its data has begun."""
-    there = [folder for folder in folders.values() if os.path.lexists(root.part("data", folder.key))]
+    """What to say of the run of that name, whose ref cannot be read, or is not there though its data has begun.
+
+    ``folders`` are all there were; its own are looked into again, as it may have been deleted since.
+    """
+    there = [look_into(root, folder.key) if folder.run_name == name else folder for folder in folders.values()]
+    there = [folder for folder in there if os.path.lexists(root.part("data", folder.key))]
     mine = [folder for folder in there if folder.run_name == name and (error or folder.has_begun)]
     if error:
         file, what = error.where or root.part("runs", f"{name}.json"), error.message
