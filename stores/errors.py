@@ -29,15 +29,18 @@ class LoviaError(Exception):
     code = "error"
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.where = where
-        self.hint = hint
+        """What is no text, as a caller from Python may have it (another error, a path), is its stored form (D4)."""
+        self.message = _text(message)
+        self.where = None if where is None else _text(where)
+        self.hint = None if hint is None else _text(hint)
+        super().__init__(self.message)
 
     def as_json(self) -> dict[str, Any]:
-        """``{code, message, hint, retryable}``, the error object of the JSON output."""
+        """``{code, message, hint, retryable}``: the error object of the JSON output and of the store, clean (D4)."""
+        from stores.values import plain
+
         text = f"{self.message} ({self.where})" if self.where else self.message
-        return {"code": self.code, "message": text, "hint": self.hint, "retryable": self.retryable}
+        return {"code": self.code, "message": plain(text), "hint": plain(self.hint), "retryable": self.retryable}
 
     @property
     def retryable(self) -> bool:
@@ -151,6 +154,17 @@ class StoreBusyError(StoreError):
     @property
     def retryable(self) -> bool:
         return True
+
+
+def _text(given: object) -> str:
+    if isinstance(given, str):
+        return given
+    from stores.values import ValueNotStorable, to_text
+
+    try:
+        return to_text(given)
+    except ValueNotStorable:
+        return type(given).__name__
 
 
 def out_of_reach(error: OSError, what: str, where: str) -> StoreError:

@@ -18,7 +18,7 @@
     dataclass                               object of its fields
     pydantic model                          the form of its ``model_dump()``
     pydantic URL or secret                  its text; a secret's text hides it
-    exception                               Type: message
+    exception                               Type: message; Type alone where it says nothing, or its own code fails
     a number of another library             as int or float (those that register with ``numbers``)
 
 Everything else has no stored form: `ValueNotStorable`. So do values nested deeper than 200 levels or within
@@ -89,7 +89,7 @@ def plain(value: object) -> JSON:
     except ValueNotStorable:
         raise
     except Exception as error:
-        raise converter.refuse(f"reading it raised {_exception_text(error)}") from error
+        raise converter.refuse(f"reading it raised {exception_text(error)}") from error
 
 
 def to_text(value: object) -> str:
@@ -102,6 +102,20 @@ def to_text(value: object) -> str:
         return ""
     form = plain(value)
     return form if isinstance(form, str) else _json(form)
+
+
+def exception_text(error: BaseException) -> str:
+    """The stored form of an exception. Never raises."""
+    message = message_of(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def message_of(error: BaseException) -> str:
+    """What the exception says, cleaned; nothing where its own code fails. Never raises."""
+    try:
+        return clean_text(str(error))
+    except Exception:
+        return ""
 
 
 class _Converter:
@@ -202,7 +216,7 @@ def _rare_scalar(value: object) -> JSON:
     if isinstance(value, datetime.timedelta):
         return _duration(value)
     if isinstance(value, BaseException):
-        return _exception_text(value)
+        return exception_text(value)
     if isinstance(value, PurePath) or _is_text_module(type(value)):
         return clean_text(str(value))
     if isinstance(value, numbers.Integral):
@@ -245,11 +259,6 @@ def _duration(delta: datetime.timedelta) -> str:
     if seconds or fraction or not (days or clock):
         clock += f"{seconds}{fraction}S"
     return f"{sign}P{days}" + (f"T{clock}" if clock else "")
-
-
-def _exception_text(error: BaseException) -> str:
-    message = clean_text(str(error))
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _json(form: JSON) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stores.errors import LoviaError
+from stores.values import exception_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,5 +42,5 @@ def _ours(error: BaseException) -> LoviaError:
         return LoviaError("stopped by SIGINT")
     if isinstance(error, MemoryError):
         return LoviaError("out of memory", hint="give the process more (ulimit -v), then run the same command again")
-    text = f"internal error: {type(error).__name__}: {error}"
+    text = f"internal error: {exception_text(error)}"
     return InternalError(text, hint="run it again with --debug, and report what it prints")

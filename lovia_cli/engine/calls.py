@@ -24,7 +24,7 @@ from lovia_cli.tools.base import Tool, ToolContext, ToolError
 from stores.entries import ResultKind, ToolCallEntry, ToolResultEntry
 from stores.errors import LoviaError, StoreError
 from stores.surgery import cancelled
-from stores.values import ValueNotStorable, clean_text, to_text
+from stores.values import ValueNotStorable, clean_text, exception_text, to_text
 
 Emit = Callable[..., None]
 
@@ -166,7 +166,7 @@ class Calls:
         except LoviaError as error:
             return _answer(call, error.message, "error")
         except Exception as error:
-            return _answer(call, f"{type(error).__name__}: {error}", "error")
+            return _answer(call, exception_text(error), "error")
 
     def _stored(self, call: ToolCallEntry, value: Any) -> ToolResultEntry:
         """The result in its stored form; without one it is an error, for the effect has happened (D4)."""

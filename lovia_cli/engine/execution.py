@@ -24,6 +24,7 @@ from lovia_cli.environment import names_in, with_names
 from lovia_cli.errors import OutputNotStoredError, ProviderError, SegmentDiffersError, Stopped
 from stores.errors import LoviaError, StoreError, StoreWriteError
 from stores.records import Save, Status
+from stores.values import exception_text, plain
 
 log = logging.getLogger("lovia")
 
@@ -154,7 +155,7 @@ class Execution:
             return self._finished(opened, await self._broken_off(opened, loop, error))
         except Exception as error:
             log.debug("the run failed", exc_info=error)
-            failure = LoviaError(f"{type(error).__name__}: {error}")
+            failure = LoviaError(exception_text(error))
             failure.__cause__ = error
             return self._finished(opened, await self._broken_off(opened, loop, failure))
         result = self._finished(opened, await self._append(opened))
@@ -201,8 +202,8 @@ class Execution:
     async def _broken_off(self, opened: Opened, loop: Loop | None, error: LoviaError) -> LoviaError:
         """Save why the run ends here: interrupted or failed (R3). A failing save does not mask the error (R9)."""
         if isinstance(error, Stopped):
-            stopped = {*opened.journal.head.stopped_calls, *(loop.calls.stopped if loop else ())}
-            await self._close(opened, status=Status.INTERRUPTED, stop=error.stop(), stopped_calls=sorted(stopped))
+            stopped = sorted({*opened.journal.head.stopped_calls, *(loop.calls.stopped if loop else ())})
+            await self._close(opened, status=Status.INTERRUPTED, stop=plain(error.stop()), stopped_calls=stopped)
         elif isinstance(error, StoreError):
             await self._close(opened, status=Status.INTERRUPTED, stop={"reason": "save"}, error=error.as_json())
         elif isinstance(error, ProviderError) and error.retryable:

@@ -14,6 +14,7 @@ from lovia_cli.errors import GuardrailTripped, HookError, Stopped
 from lovia_cli.hooks import RunContext
 from stores.entries import Entry, in_call_order
 from stores.records import Usage
+from stores.values import exception_text
 
 Moment = Literal["on_start", "before_model", "after_model", "before_tool", "after_tool", "on_end"]
 
@@ -43,11 +44,12 @@ class Hooking:
             name = getattr(guardrail, "__name__", type(guardrail).__name__)
             try:
                 verdict = await self._call(guardrail, output, self._context())
+                is_refused = bool(verdict)
             except (Stopped, GuardrailTripped):
                 raise
             except Exception as error:
                 raise _hook_error(f"guardrail {name}", error) from error
-            if verdict:
+            if is_refused:
                 reason = verdict if isinstance(verdict, str) else f"refused by {name}"
                 raise GuardrailTripped(f"output guardrail: {reason}")
 
@@ -76,4 +78,4 @@ class Hooking:
 
 
 def _hook_error(name: str, error: Exception) -> HookError:
-    return HookError(f"{name}: {type(error).__name__}: {error}", hint="put it right, and resume the run")
+    return HookError(f"{name}: {exception_text(error)}", hint="put it right, and resume the run")

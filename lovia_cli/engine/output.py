@@ -8,7 +8,7 @@ from typing import Any
 from lovia_cli.agent import Agent
 from lovia_cli.errors import InvalidOutputError, OutputNotStoredError
 from stores.entries import JSON, Entry, InputEntry
-from stores.values import ValueNotStorable, plain
+from stores.values import ValueNotStorable, clean_text, message_of, plain
 
 REPAIR = "repair"
 """The field that marks an input which the engine sent, not the caller."""
@@ -21,12 +21,13 @@ def parse(agent: Agent, text: str) -> Any:
     try:
         return agent.parse_output(text)
     except ValueError as error:
-        raise InvalidOutputError(f"the answer is not the output asked for: {error}") from error
+        said = message_of(error) or type(error).__name__
+        raise InvalidOutputError(f"the answer is not the output asked for: {said}") from error
 
 
 def repair_message(error: InvalidOutputError, step: int) -> InputEntry:
     """What the model is told of an answer that is no output."""
-    text = f"{error.message}\nAnswer again, with nothing but the output itself."
+    text = f"{clean_text(error.message)}\nAnswer again, with nothing but the output itself."
     return InputEntry(text=text, step=step, extra={REPAIR: True})
 
 

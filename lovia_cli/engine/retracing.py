@@ -24,7 +24,7 @@ from lovia_cli.tools.recall import NAME as RECALL
 from stores.closing import last_text
 from stores.entries import Entry, ToolCallEntry, ToolResultEntry, pair
 from stores.records import RunHead, Status
-from stores.values import ValueNotStorable, plain
+from stores.values import ValueNotStorable, exception_text, plain
 
 Part = Literal["instructions", "tools", "schema", "arguments", "limits", "output", "result"]
 """What differs: of the request the instructions, the tools it offers (by name and description) and the schemas (of a
@@ -202,7 +202,7 @@ class _Retracing:
         except LoviaError as error:
             return error.message
         except Exception as error:  # as the engine takes it: a check of the user's own that failed
-            return f"{type(error).__name__}: {error}"
+            return exception_text(error)
         return None
 
     # --- what would have stopped it -------------------------------------------------------------------------------

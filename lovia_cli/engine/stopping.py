@@ -11,6 +11,7 @@ from lovia_cli.engine.options import StopSwitch
 from lovia_cli.errors import CancelRequested, HookError, Stopped, TimedOut
 from stores.errors import StoreError
 from stores.protocols import RunLease
+from stores.values import exception_text
 
 T = TypeVar("T")
 CANCEL_POLL_SECONDS = 0.4
@@ -58,9 +59,9 @@ async def contained(call: Callable[[], Awaitable[T]], failure: type[Exception]) 
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise failure(f"CancelledError: {error}".rstrip(": ")) from error
+        raise failure(exception_text(error)) from error
     except (SystemExit, KeyboardInterrupt, Stopped, StoreError, HookError) as error:
-        raise failure(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        raise failure(exception_text(error)) from error
 
 
 async def _abandon(task: asyncio.Future[Any]) -> None:

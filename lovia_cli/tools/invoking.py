@@ -11,7 +11,7 @@ from typing import Any
 from lovia_cli.tools.base import ToolContext, ToolError
 from lovia_cli.tools.threads import in_thread
 from stores.entries import JSON
-from stores.values import MAX_ITEMS, ValueNotStorable, plain
+from stores.values import MAX_ITEMS, ValueNotStorable, exception_text, plain
 
 
 async def invoke(function: Callable[..., Any], bound: dict[str, Any], context: ToolContext, *, name: str) -> JSON:
@@ -81,10 +81,7 @@ def _as_tool_error(error: BaseException) -> ToolError:
     if isinstance(error, ValueNotStorable):  # its effect has happened, and the model should know
         where = f" ({error.where})" if error.where else ""
         return ToolError(f"the tool ran, but {error.message}{where}", hint=error.hint)
-    try:
-        return ToolError(str(plain(error)))
-    except ValueNotStorable:  # its own __str__ raises
-        return ToolError(type(error).__name__)
+    return ToolError(exception_text(error))
 
 
 def _make_progress_thread_safe(context: ToolContext) -> None:

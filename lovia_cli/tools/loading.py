@@ -17,7 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from lovia_cli.errors import AgentFileError
-from stores.values import plain
+from stores.values import exception_text
 
 _OURS = frozenset({"lovia_cli", "stores"})
 _folders: set[Path] = set()
@@ -91,9 +91,9 @@ def _importing(folder: Path, shown: str, path: Path) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name and f"{shown}.".startswith(f"{error.name}."):
             raise AgentFileError(f"there is no module {shown}", where=entry, hint="is it installed here?") from error
-        raise _failed(str(plain(error)), error, shown, path, hint=_install(error)) from error
+        raise _failed(exception_text(error), error, shown, path, hint=_install(error)) from error
     except Exception as error:
-        raise _failed(str(plain(error)), error, shown, path) from error
+        raise _failed(exception_text(error), error, shown, path) from error
     except BaseException as error:
         if interrupted:
             raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 from lovia_cli.errors import AgentFileError
 from lovia_cli.tools.base import ToolArgumentsError, ToolContext
 from stores.entries import JSON
-from stores.values import ValueNotStorable, plain, to_text
+from stores.values import ValueNotStorable, exception_text, plain, to_text
 
 if TYPE_CHECKING:
     import pydantic
@@ -77,7 +77,7 @@ class Arguments:
             problems = [self._problem(row) for row in error.errors(include_url=False, include_context=False)]
             raise self._misfit(problems) from error
         except Exception as error:  # a validator of the user's own that failed
-            raise self._misfit([str(plain(error))]) from error
+            raise self._misfit([exception_text(error)]) from error
         values = {
             p.name: getattr(bound, _field(index))
             for index, p in enumerate(self._taken)
