@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lovia_cli.errors import UserError
-from lovia_cli.models.parts import attachment
+from lovia_cli.models.parts import attachment, media_type_of
 from lovia_cli.models.wire import BadAnswer
 from stores.entries import JSON
 
@@ -19,13 +19,15 @@ MOST_BYTES = 20_000_000
 def attachments(paths: Sequence[str]) -> list[dict[str, JSON]]:
     """A part for each file: ``{"type": "image"|"file", "media_type", "name", "data"}``, ``data`` in base64.
 
-    The media type comes from the file's name; a name that says nothing is text if its bytes are, and refused
-    otherwise, as is what no model reads: stored, it would fail each run that has it in its conversation. Raises
+    The media type comes from the file's name, of an image from its content; a name that says nothing leaves it to the
+    bytes. What no model reads is refused: stored, it would fail each run that has it in its conversation. Raises
     `UserError`, naming the file.
     """
     parts: list[dict[str, JSON]] = []
     total = 0
     for path in paths:
+        if not path:
+            raise UserError("an attachment has no file name", hint="write: --attach FILE")
         data = _read(path)
         total += len(data)
         if total > MOST_BYTES:
@@ -45,21 +47,22 @@ def _read(path: str) -> bytes:
 
 
 def _part(path: str, data: bytes) -> dict[str, JSON]:
-    media_type = mimetypes.guess_type(path)[0] or _guess(path, data)
+    named, packed = mimetypes.guess_type(path)
     part: dict[str, JSON] = {
-        "type": "image" if media_type.startswith("image/") else "file",
-        "media_type": media_type,
+        "media_type": f"application/{packed}" if packed else named or _guess(path, data),
         "name": Path(path).name,
         "data": base64.b64encode(data).decode("ascii"),
     }
     try:
-        attachment(part)
+        file = attachment(part)
     except BadAnswer as error:
         raise UserError(error.message, where=path, hint=error.hint) from error
-    return part
+    return {"type": "image" if file.kind == "image" else "file", **part, "media_type": file.media_type}
 
 
 def _guess(path: str, data: bytes) -> str:
+    if known := media_type_of(data):
+        return known
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

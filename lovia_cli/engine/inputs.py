@@ -7,8 +7,10 @@ from typing import Any
 
 from lovia_cli.engine.output import is_repair
 from lovia_cli.errors import UserError
+from lovia_cli.models.parts import attachment
+from lovia_cli.models.wire import BadAnswer
 from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry
-from stores.values import clean_text
+from stores.values import clean_text, plain
 
 Message = tuple[str, str, list[dict[str, JSON]]]
 """A role (user, assistant), a text, and what is attached to it."""
@@ -58,9 +60,16 @@ def _entry(message: Entry | dict[str, Any]) -> InputEntry | AssistantTextEntry:
 
 
 def _parts(parts: Any) -> list[dict[str, JSON]]:
-    if isinstance(parts, list) and all(isinstance(part, dict) for part in parts):
-        return parts
-    raise UserError(f"an input's parts are no list of objects: {parts!r}", hint='send [{"type": "file", ...}]')
+    """The attachments in their stored form. One that no model reads would fail each run that has it before it."""
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise UserError(f"an input's parts are no list of objects: {parts!r}", hint='send [{"type": "file", ...}]')
+    stored: list[dict[str, JSON]] = [plain(part) for part in parts]
+    for part in stored:
+        try:
+            attachment(part)
+        except BadAnswer as error:
+            raise UserError(error.message, hint=error.hint) from error
+    return stored
 
 
 def _resent(sent: Sequence[Entry], conversation: Iterable[Entry]) -> int:

@@ -1,12 +1,13 @@
 """Attachments on their way to a provider: ``{"type": "image"|"file", "media_type", "name", "data"}``.
 
-``data`` is base64. Which form a provider wants is its mapper's; what an attachment is, is decided here.
+``data`` is base64. Which form a provider wants is its mapper's; what an attachment is, and which are none that a model
+reads, is decided here, also for those who take attachments in: stored, such a one fails each run that reads it.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,17 @@ _TEXT_TYPES = frozenset(
     {"application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml",
      "application/javascript", "application/x-sh", "application/sql"}
 )  # fmt: skip
+_BEGINNINGS = {
+    "image/png": rb"\x89PNG",
+    "image/jpeg": rb"\xff\xd8\xff",
+    "image/gif": rb"GIF8",
+    "image/webp": rb"RIFF....WEBP",
+    PDF: rb"%PDF-",
+}
+"""How the files begin that a model is sent as bytes: the images that all providers take, and PDF."""
+_HINT = "attach a PNG, JPEG, GIF or WebP image, a PDF or a text file"
+_HEAD = 64
+"""Characters of base64 that hold the beginning of a file."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -42,24 +54,36 @@ class Attachment:
 
 
 def attachment(part: dict[str, JSON]) -> Attachment:
-    """What ``part`` is. Raises `BadAnswer` for a kind of file that no model reads."""
+    """What ``part`` is; of an image its content tells which. Raises `BadAnswer` for what no model reads."""
     media_type = str(part.get("media_type") or "application/octet-stream").lower()
     name, data = str(part.get("name") or "attachment"), str(part.get("data") or "")
-    if media_type.startswith("image/"):
-        return Attachment("image", name, media_type, data=data)
-    if media_type == PDF:
-        return Attachment("pdf", name, media_type, data=data)
     if media_type.startswith("text/") or media_type in _TEXT_TYPES or media_type.endswith(("+json", "+xml")):
-        return Attachment("text", name, media_type, text=_decode(name, data))
-    raise BadAnswer(
-        f"the attachment {name!r} is {media_type}, which models cannot read",
-        retryable=False,
-        hint="attach an image, a PDF or a text file",
-    )
+        return Attachment("text", name, media_type, text=clean_text(_decode(name, data).decode("utf-8", "replace")))
+    if media_type != PDF and not media_type.startswith("image/"):
+        raise _unread(name, media_type)
+    if not data:
+        raise BadAnswer(f"the attachment {name!r} is empty", retryable=False, hint=_HINT)
+    found = PDF if media_type == PDF else media_type_of(_decode(name, data[:_HEAD]))
+    if found:
+        return Attachment("pdf" if found == PDF else "image", name, found, data=data)
+    if media_type in _BEGINNINGS:
+        raise BadAnswer(f"the attachment {name!r} is no {media_type}, nor another image", retryable=False, hint=_HINT)
+    raise _unread(name, media_type)
 
 
-def _decode(name: str, data: str) -> str:
+def media_type_of(data: bytes) -> str | None:
+    """The media type of a file that a model is sent as bytes, by its beginning; None for all others."""
+    return next((kind for kind, begins in _BEGINNINGS.items() if re.match(begins, data, re.DOTALL)), None)
+
+
+def _unread(name: str, media_type: str) -> BadAnswer:
+    what = f"the attachment {name!r} is {media_type}, which models cannot read"
+    return BadAnswer(what, retryable=False, hint=_HINT)
+
+
+def _decode(name: str, data: str) -> bytes:
     try:
-        return clean_text(base64.b64decode(data, validate=True).decode("utf-8", "replace"))
-    except binascii.Error as error:
-        raise BadAnswer(f"the attachment {name!r} is not stored as base64: {error}", retryable=False) from error
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        what = f"the attachment {name!r} is not stored as base64: {error}"
+        raise BadAnswer(what, retryable=False, hint=_HINT) from error

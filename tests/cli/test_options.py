@@ -43,6 +43,9 @@ def test_the_same_text_with_another_attachment_is_another_input(lovia: Lovia) ->
         ("nosuch.png", None, "cannot read the attachment: No such file or directory"),
         ("blob", b"\xff\xfe\x00", "cannot tell what kind of file the attachment is"),
         ("x.zip", b"PK", "the attachment 'x.zip' is application/zip, which models cannot read"),
+        ("notes.txt.gz", b"\x1f\x8b", "the attachment 'notes.txt.gz' is application/gzip, which models cannot read"),
+        ("a.bmp", b"BM", "the attachment 'a.bmp' is image/bmp, which models cannot read"),
+        ("a.png", b"", "the attachment 'a.png' is empty"),
         ("big.png", b"x" * 20_000_001, "the attachments are larger than 20 MB together"),
     ],
 )
@@ -56,6 +59,28 @@ def test_an_attachment_that_cannot_be_sent_is_refused_before_anything_is_stored(
     assert (ran.code, ran.stdout) == (2, b"")
     assert ran.err.startswith(f"error: {said}\n  where: {name}\n")
     assert not (lovia.folder / ".lovia").exists()
+
+
+def test_an_attachment_without_a_name_is_a_usage_error(lovia: Lovia) -> None:
+    lovia.agent([{"text": "seen"}])
+    ran = lovia("run", "agent.yaml", "look", "-a", "")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: an attachment has no file name")
+    assert not (lovia.folder / ".lovia").exists()
+
+
+def test_what_an_attachment_is_its_content_tells(lovia: Lovia) -> None:
+    lovia.agent([{"text": "seen"}])
+    names = {"shot.png": b"\xff\xd8\xff", "shot": b"\x89PNG", "a.svg": b"<svg/>"}
+    for name, content in names.items():
+        (lovia.folder / name).write_bytes(content)
+    ran = lovia("run", "agent.yaml", "look", *(word for name in names for word in ("-a", name)), "--run-id", "r1")
+    assert ran.code == 0
+    parts = lovia("show", "r1", "--json").json["entries"][0]["parts"]
+    assert [(part["type"], part["media_type"], part["name"]) for part in parts] == [
+        ("image", "image/jpeg", "shot.png"),
+        ("image", "image/png", "shot"),
+        ("file", "image/svg+xml", "a.svg"),
+    ]
 
 
 def test_attachments_can_steer_a_run(lovia: Lovia) -> None:

@@ -58,11 +58,26 @@ async def test_z9_what_is_no_timeout_is_refused_and_nothing_is_stored(seconds):
     assert await store.load("r1") is None
 
 
-@pytest.mark.parametrize("parts", ["abc", ["abc"], {"type": "file"}])
-async def test_attachments_of_another_shape_are_refused_and_nothing_is_stored(parts):
+SHAPE = "an input's parts are no list of objects: "
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ("abc", SHAPE),
+        (["abc"], SHAPE),
+        ({"type": "file"}, SHAPE),
+        (
+            [{"media_type": "image/tiff", "name": "a\udce9", "data": "SUkq"}],
+            "the attachment 'a\ufffd' is image/tiff, which",
+        ),
+        ([{"media_type": "image/png", "data": b"\x89PNG"}], "the attachment 'attachment' is not stored as base64"),
+    ],
+)
+async def test_attachments_that_cannot_be_sent_are_refused_and_nothing_is_stored(parts, said):
     store = InMemoryCheckpointer()
     message = {"role": "user", "content": "look", "parts": parts}
-    with pytest.raises(UserError, match=r"^an input's parts are no list of objects: "):
+    with pytest.raises(UserError, match=f"^{said}"):
         await Runner.run(agent(["done"]), [message], checkpoint=at(store, "r1"))
     assert await store.load("r1") is None
 

@@ -226,7 +226,7 @@ async def test_k2_that_a_run_is_finalised_for_new_input_is_said():
     assert second.warnings == [f"run {first.run_id} had used up its limit; it was ended as it stood"]
 
 
-FILE, OTHER = ({"type": "file", "media_type": "text/plain", "name": name, "data": name} for name in ("a", "b"))
+FILE, OTHER = ({"type": "file", "media_type": "text/plain", "name": name, "data": "YQ=="} for name in ("a", "b"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from lovia_cli.errors import AgentFileError, ProviderError
 from lovia_cli.models.anthropic_wire import DEFAULT_MAX_TOKENS, AnthropicWire
 from lovia_cli.models.base import ModelRequest
 from lovia_cli.models.openai_wire import OpenAIWire
+from lovia_cli.models.parts import attachment
 from lovia_cli.models.wire import BadAnswer
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
 from tests.models.kit import TOOL
@@ -91,19 +92,19 @@ def test_an_output_schema_has_a_field_or_is_asked_for_in_words() -> None:
 
 def test_attachments_are_typed_parts_on_both_wires() -> None:
     parts = [
-        part("image", "image/png", b"PNG"),
+        part("image", "image/png", b"\x89PNG"),
         part("file", "application/pdf", b"PDF"),
         part("file", "text/csv", b"a,b"),
     ]
     ask = request(InputEntry(text="look", parts=parts))
     assert openai(ask)["messages"][0]["content"] == [
         {"type": "text", "text": "look"},
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
         {"type": "file", "file": {"filename": "f", "file_data": "data:application/pdf;base64,UERG"}},
         {"type": "text", "text": "File f:\n\na,b"},
     ]
     assert anthropic(ask)["messages"][0]["content"] == [
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "UE5H"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
         {
             "type": "document",
             "source": {"type": "base64", "media_type": "application/pdf", "data": "UERG"},
@@ -114,15 +115,41 @@ def test_attachments_are_typed_parts_on_both_wires() -> None:
     ]
 
 
-def test_an_attachment_that_no_model_reads_is_refused() -> None:
-    ask = request(InputEntry(text="look", parts=[part("file", "application/zip", b"PK")]))
+@pytest.mark.parametrize(
+    ("media_type", "content", "said"),
+    [
+        ("application/zip", b"PK", "is application/zip, which models cannot read"),
+        ("image/tiff", b"II*", "is image/tiff, which models cannot read"),
+        ("image/png", b"", "is empty"),
+        ("application/pdf", b"", "is empty"),
+        ("image/webp", b"RIFF....WAVE", "is no image/webp, nor another image"),
+    ],
+)
+def test_an_attachment_that_no_model_reads_is_refused(media_type: str, content: bytes, said: str) -> None:
+    ask = request(InputEntry(text="look", parts=[part("file", media_type, content)]))
     for body in (openai, anthropic):
-        with pytest.raises(BadAnswer, match="'f' is application/zip, which models cannot read"):
+        with pytest.raises(BadAnswer, match=f"^the attachment 'f' {said}$"):
             body(ask)
 
 
+@pytest.mark.parametrize(
+    ("media_type", "content", "kind", "sent_as"),
+    [
+        ("image/jpg", b"\xff\xd8\xff\xe0", "image", "image/jpeg"),
+        ("image/png", b"GIF89a", "image", "image/gif"),
+        ("image/bmp", b"RIFF\n\x00\x00\x00WEBPVP8 ", "image", "image/webp"),
+        ("image/png", b"%PDF-1.7", "pdf", "application/pdf"),
+        ("image/svg+xml", b"<svg/>", "text", "image/svg+xml"),
+    ],
+)
+def test_what_an_image_is_its_content_tells(media_type: str, content: bytes, kind: str, sent_as: str) -> None:
+    """Providers refuse one that is named otherwise. An SVG is read as the text that it is."""
+    found = attachment(part("image", media_type, content))
+    assert (found.kind, found.media_type) == (kind, sent_as)
+
+
 def test_a_blank_input_and_an_image_alone_are_still_messages() -> None:
-    image = part("image", "image/png", b"PNG")
+    image = part("image", "image/png", b"\x89PNG")
     for blank in ("", " \n"):
         assert openai(request(InputEntry(text=blank)))["messages"][0]["content"] == "(empty message)"
         blocks = anthropic(request(InputEntry(text=blank)))["messages"][0]["content"]
