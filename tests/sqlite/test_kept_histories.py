@@ -58,6 +58,27 @@ async def test_m4_a_completed_run_that_no_session_has_any_more_stays_a_kept_hist
     assert await session.load("talk") == before[: 4 - 2 * len(deleted)]
 
 
+@pytest.mark.parametrize("harm", ["DELETE FROM lovia_runs", "UPDATE lovia_runs SET status = 'x', step = 9"])
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_m4_a_run_that_a_rewind_cut_short_stays_a_kept_history(
+    tmp_path: Path, harm: str, is_forked: bool
+) -> None:
+    path = tmp_path / "store.db"
+    before = await talk(path, "a1", "a2")
+    session, runs = SQLiteSession(path), SQLiteCheckpointer(path)
+    if is_forked:
+        await session.fork_session("talk", "a fork", upto="a2")
+        await session.confirm_fork("a fork")
+    await runs.delete("a2", keep_history=True)
+    await session.rewind("talk", keep_entries=3)
+    change(path, f"{harm} WHERE run_id = 'a2'")
+    why = "; a rewind has cut it short in its session, so it is taken for deleted, and stays a kept history"
+    assert [finding.what.endswith(why) for finding in check(path)].count(True) == 1
+    assert [finding.what.endswith(why) for finding in repair(path)].count(True) == 1
+    assert (check(path), [one.run_id for one in await runs.kept_histories()]) == ([], ["a2"])
+    assert (await runs.load("a2"), await session.load("talk")) == (None, before[:3])
+
+
 async def test_h1_where_nothing_tells_whether_a_run_was_deleted_the_finding_says_so(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await fill(path)

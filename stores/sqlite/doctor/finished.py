@@ -44,14 +44,23 @@ def finished_run(connection: Connection, run_id: str, session_id: str | None) ->
     Raises `StoreError` where it may be in there, and that cannot be told: a newer lovia has migrated the sessions, or
     the row that says where this one's segments are is damaged.
     """
+    row = stored_segment_of(connection, run_id, session_id)
+    with suppress(StoreDamagedError):
+        if row and not row.truncated and session_id is not None:
+            strand = strand_of(connection, session_id)
+            return Finished(_as_appended(connection, row), _known(connection, strand, run_id, row.n))
+    return None
+
+
+def stored_segment_of(connection: Connection, run_id: str, session_id: str | None) -> SegmentRow | None:
+    """The run's segment in that session, where it is whole, also one that a rewind has cut. Raises `StoreError` as
+    `finished_run` does."""
     if session_id is None or version_of(connection, SESSIONS, where="") != SESSIONS.version:
         return None
     strand = strand_of(connection, session_id)
     found = find_segment(connection, strand, run_id, where="")
     with suppress(StoreDamagedError):
-        row = segment_at(connection, strand, found[0], where="") if found else None
-        if row and not row.truncated:
-            return Finished(_as_appended(connection, row), _known(connection, strand, run_id, row.n))
+        return segment_at(connection, strand, found[0], where="") if found else None
     return None
 
 

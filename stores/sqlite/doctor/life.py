@@ -1,7 +1,8 @@
 """Whether a run whose row is damaged or gone was deleted, all but its history: what has been deleted stays so (H1).
 
 Its saves do not say. A row of which one value changed is found again by its checksum; what is left of any other may
-still read so. A completed run that its session does not have was deleted, or undone.
+still read so. A completed run that its session does not have was deleted, or undone; and so was one whose segment was
+cut short, since a rewind deletes the checkpoint before it cuts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stores.errors import StoreError
 from stores.records import Status
 from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.finished import stored_segment_of
 from stores.sqlite.doctor.leading import fits
 from stores.sqlite.doctor.links import with_one_changed
 from stores.sqlite.rows import DELETED, RunRow, as_written, stored_rows
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NO_SESSION = "; no session has it, so it is taken for deleted, and stays a kept history"
+_CUT = "; a rewind has cut it short in its session, so it is taken for deleted, and stays a kept history"
 _UNTOLD = "; whether the run was deleted, all but its history, cannot be told"
 
 
@@ -50,6 +53,8 @@ def life_of(connection: Connection, restored: RunRow) -> Life:
         return Life(is_deleted=True)
     if restored.status in said:
         return Life()
+    if _is_cut_short(connection, restored):
+        return Life(is_deleted=True, why=_CUT)
     if _is_in_no_session(connection, restored):
         return Life(is_deleted=True, why=_NO_SESSION)
     return Life(why=_UNTOLD)
@@ -59,6 +64,14 @@ def _candidates(restored: RunRow) -> Iterator[list[Any]]:
     """Of each column, what could have stood in it."""
     yield from ([restored.run_id], [restored.log], [restored.session_id], [0, 1], [restored.status, DELETED])
     yield from ([restored.save], [restored.step], [restored.updated_at], [restored.entries], [restored.last])
+
+
+def _is_cut_short(connection: Connection, restored: RunRow) -> bool:
+    """True when its segment in its session is whole, and says that a rewind cut it (M4)."""
+    with suppress(StoreError):
+        segment = stored_segment_of(connection, restored.run_id, restored.session_id)
+        return segment is not None and bool(segment.truncated)
+    return False
 
 
 def _is_in_no_session(connection: Connection, restored: RunRow) -> bool:
