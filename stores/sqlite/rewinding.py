@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stores.records import Segment
-from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, read_session, segment_at
+from stores.sqlite.segments import SegmentRow, SessionRow, read_session, segment_at
 from stores.sqlite.strands import Strand, cut_behind, writable
 from stores.surgery import rewind_plan
 from stores.surgery.forking import shared_beginning
@@ -32,7 +32,7 @@ def rewind(connection: Connection, session_id: str, keep_entries: int, *, where:
         raise shared_beginning(session_id)
     strand = writable(connection, strand, untouched + 1)
     if plan.cut:
-        cut = replace(tail[plan.untouched][0], entries=encode_entries(plan.cut.entries), meta=b"{}", truncated=1)
+        cut = tail[plan.untouched][0].cut_to(plan.cut.entries)
         replace(cut, strand=strand.number, session_id=session_id).put(connection)
     row.segments = untouched + bool(plan.cut)
     row.entries -= plan.removed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -184,6 +184,10 @@ class SegmentRow:
         texts = (self.entries.decode(), self.meta.decode())
         values = (self.session_id, self.n, self.run_id, *texts, self.checksum, self.truncated, self.strand, self.sum)
         connection.execute(f"INSERT OR REPLACE INTO lovia_segments ({_COLUMNS}, sum) VALUES ({marks})", values)
+
+    def cut_to(self, entries: list[Entry]) -> SegmentRow:
+        """It as a rewind leaves it, which has cut it to these entries (M3)."""
+        return replace(self, entries=encode_entries(entries), meta=b"{}", truncated=1)
 
     def segment(self, *, where: str) -> Segment:
         """What it holds."""

@@ -249,7 +249,7 @@ def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[P
         found = check_session.examine(connection, session_id, completed=completed)
         mend_session = partial(mend, check_session.mend, session_id) if found.can_mend else None
         hinges = found.loses and bool(before or made_again & {one.session_id for one in found.chain})
-        made_again |= {session_id} if found.made else set()
+        made_again |= {session_id} if found.made or found.older else set()
         for what in found.problems:
             yield Problem(what, mend_session, outlook=found.outlook, is_lost=found.is_lost, hinges=hinges)
 

@@ -13,9 +13,10 @@ from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.check_segment import changed_segment, proven_by_entries, write_as_it_was
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
+from stores.sqlite.doctor.older_copies import last_counted, without_older
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restorable
-from stores.sqlite.doctor.session_diagnosis import Diagnosis
+from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
@@ -79,12 +80,14 @@ def examine(connection: Connection, session_id: str, *, completed: CompletedRuns
         return found
     with suppress(StoreDamagedError):
         found.chain = [piece for piece, _ in pieces(connection, found.strand, where="")]
-    whole = _go_through(connection, found)
+    completed = completed or completed_runs(connection)
+    whole = _go_through(connection, found, completed)
     if not found.problems:
         _compare(connection, found, whole)
+    elif found.extra:
+        found.problems.append(uncounted(session_id, found.extra.values()))
     if found.problems and found.can_mend and found.led is None:
-        completed = completed or completed_runs(connection)
-        _look_for_lost(connection, found, whole, completed)
+        _look_for_lost(connection, found, without_older(found, whole, completed), completed)
     return found
 
 
@@ -116,8 +119,9 @@ def _hidden(connection: Connection, damaged: list[int], whole: list[SegmentRow])
     return [segment.n for segment in whole if (segment.n, segment.run_id) in copies]
 
 
-def _go_through(connection: Connection, found: Diagnosis) -> list[SegmentRow]:
-    """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3)."""
+def _go_through(connection: Connection, found: Diagnosis, completed: CompletedRuns) -> list[SegmentRow]:
+    """Look at the segments, and give those that can be kept. What a whole row does not count was undone (M3), unless it
+    is the row that is older."""
     whole: dict[int, tuple[int, SegmentRow, int]] = {}
     for rowid in seen_in(connection, found.strand):
         try:
@@ -130,11 +134,11 @@ def _go_through(connection: Connection, found: Diagnosis) -> list[SegmentRow]:
             found.problems.append(error.message)
             found.damaged.append(rowid)
         else:
-            if found.row and segment.n > found.row.segments:
-                found.extra.append(rowid)
-            elif segment.n not in whole or whole[segment.n][1].strand < segment.strand:
+            if segment.n not in whole or whole[segment.n][1].strand < segment.strand:
                 whole[segment.n] = (rowid, segment, entries)
-    kept = [whole[n] for n in sorted(whole)]
+    last = last_counted(found, (segment for _, segment, _ in whole.values()), completed)
+    found.extra = {rowid: segment for rowid, segment, _ in whole.values() if segment.n > last}
+    kept = [whole[n] for n in sorted(whole) if n <= last]
     found.whole = [rowid for rowid, _, _ in kept]
     found.entries = sum(entries for _, _, entries in kept)
     return [segment for _, segment, _ in kept]
@@ -167,7 +171,7 @@ def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow]) 
         what = f"session {session_id!r} should have {row.entries} entries, and has {found.entries}"
         found.problems.append(what)
     elif found.extra:
-        found.problems.append(f"session {session_id!r} has segments that its row does not count")
+        found.problems.append(uncounted(session_id, found.extra.values()))
     else:
         _read_all(connection, found, row)
         return
@@ -214,7 +218,7 @@ def _mend(connection: Connection, found: Diagnosis) -> None:
     if found.led is not None:
         _lead(connection, found, found.led)
         return
-    for rowid in found.damaged:
+    for rowid in (*found.damaged, *found.older_rows):
         set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
     for rowid in found.extra:
         copy_aside(connection, "lovia_segments", _EXTRA, "rowid = ?", rowid)
@@ -261,10 +265,11 @@ def _with_made(connection: Connection, found: Diagnosis) -> list[int]:
     that is. The row ids of all that are whole then, in order.
 
     The extra ones are still there, and no part of the session."""
-    if not found.made and not found.proven:
+    again = [*found.made, *found.proven, *found.cut]
+    if not again:
         return found.whole
     strand = found.strand or new_strand(connection, found.session_id)
-    for one in (*found.made, *found.proven):
+    for one in again:
         replace(one, strand=one.strand or strand.number).put(connection)
     return [rowid for rowid in seen_in(connection, strand) if rowid not in found.extra]
 

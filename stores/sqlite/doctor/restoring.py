@@ -21,6 +21,7 @@ from stores.errors import StoreError
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.leading import forks_at, has_runs, histories
+from stores.sqlite.doctor.older_copies import ended_at, held_by
 from stores.sqlite.rows import read_row
 from stores.sqlite.saves import read_snapshot
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries
@@ -120,9 +121,7 @@ class _Search:
             segment = row.segment(where="")
             self.known[row.n] = row.run_id
             self.present += len(segment.entries)
-            timing = segment.meta.get("timing")
-            at = timing.get("finished_at") if isinstance(timing, dict) else None
-            if isinstance(at, int | float):
+            if (at := ended_at(segment)) is not None:
                 self.ended[row.run_id] = at
 
     def add_runs(
@@ -162,14 +161,14 @@ class _Search:
     def proven(self, connection: Connection, damaged: list[int]) -> list[tuple[int, str]]:
         """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell: what
         a row says, unless its number is proven to be what changed."""
-        sums = {(run.run_id, entries_checksum(run.entries)) for run in self.runs.values()}
+        held = held_by(self.runs.values())
         found = [row for rowid in damaged for row in fetch(connection, _AS_IT_IS, (rowid,))]
         rows = [(SegmentRow(*values), total) for *values, total in found]
         taken = {*self.known, *(row.n for row, _ in rows)}
         free = [n for n in range(1, self.session.segments + len(rows) + 1) if n not in taken]
         told = []
         for row, total in rows:
-            if (row.run_id, row.checksum) in sums:
+            if (row.run_id, row.checksum) in held:
                 told.append((next((n for n in free if replace(row, n=n).sum == total), row.n), row.run_id))
         return [(n, run_id) for n, run_id in told if isinstance(n, int)]
 

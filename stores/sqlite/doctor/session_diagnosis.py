@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from stores.entries import ToolResultEntry
 from stores.ids import as_words
 from stores.sqlite.doctor.quarantine import Lost
 from stores.sqlite.segments import SegmentRow, SessionRow
 from stores.sqlite.strands import Strand
+
+if TYPE_CHECKING:
+    from stores.sqlite.doctor.older_copies import Older
 
 
 @dataclass(slots=True)
@@ -18,8 +22,9 @@ class Diagnosis:
     ``changed``, as they were written; ``made`` are those that checkpoints have, ``proven`` those that stay as they
     stand, since their entries are proven, and ``lost`` is how many there are beside.
     ``guessed`` are the numbers of those ``made`` of which nothing tells which run's they were, ``unplaced`` the runs of
-    which nothing tells whether they had one. ``extra`` are whole ones that a whole row does not count, and ``led`` is a
-    strand with which the session has what it began with, and, if it ``is_led_whole``, what its row counts.
+    which nothing tells whether they had one. ``extra`` are whole ones, by their row ids, that do not count; ``older``
+    is one that is an older copy of what a whole row counts, in ``older_rows``. ``led`` is a strand with which the
+    session has what it began with, and, if it ``is_led_whole``, what its row counts.
 
     ``chain`` are its strand and those that it goes on from. ``bared`` are the numbers of segments of which a trimmed
     copy is damaged that hid them.
@@ -42,18 +47,25 @@ class Diagnosis:
     chain: list[Strand] = field(default_factory=list)
     led: Strand | None = None
     is_led_whole: bool = False
-    extra: list[int] = field(default_factory=list)
+    extra: dict[int, SegmentRow] = field(default_factory=dict)
+    older: Older | None = None
+    older_rows: list[int] = field(default_factory=list)
     bared: list[int] = field(default_factory=list)
 
     @property
+    def cut(self) -> list[SegmentRow]:
+        """What a rewind had left of the older copy."""
+        return [self.older.cut] if self.older and self.older.cut else []
+
+    @property
     def is_lost(self) -> bool:
-        kept = (*self.whole, *self.made, *self.proven)
+        kept = (*self.whole, *self.made, *self.proven, *self.cut)
         return self.can_mend and bool(self.problems) and not kept and self.led is None
 
     @property
     def loses(self) -> bool:
         """True when not all of it can be kept."""
-        return self.is_lost or (self.can_mend and self.lost > 0)
+        return self.is_lost or (self.can_mend and bool(self.lost or self.extra or self.older))
 
     @property
     def is_in_order(self) -> bool:
@@ -81,7 +93,10 @@ class Diagnosis:
         if self.led is not None:
             had = "what its row counts" if self.is_led_whole else "what it began with"
             return [(f"the strand with which it has {had} can be told", f"{whose} has again {had}")]
-        told, is_any_moved = list(self._told_of_segments()), bool(self.changed or self.damaged or self.extra)
+        told, is_any_moved = (
+            list(self._told_of_segments()),
+            bool(self.changed or self.damaged or self.extra or self.older),
+        )
         if not told and not (self.row and is_any_moved):
             again = f"the row of {whose} was made again from its segments"
             told = [("its row can be made from its segments", again)]
@@ -98,6 +113,8 @@ class Diagnosis:
         yield from _said(list(self.changed.values()), "made again as it was written", "made again as they were written")
         proven = "kept as it stands: a checksum proves its entries", "kept as they stand: checksums prove their entries"
         yield from _said(self.proven, *proven)
+        if self.older:
+            yield from self._told_of_older(self.older)
         if self.made:
             runs = [repr(one.run_id) for one in self.made]
             many = "s" if len(runs) > 1 else ""
@@ -114,6 +131,15 @@ class Diagnosis:
             can = f"the session can be kept without {'the others' if self.made else 'it'}"
             without = f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
             yield can, f"no checkpoint holds the same, so session {self.session_id!r} goes on without {without}"
+
+    def _told_of_older(self, older: Older) -> Iterator[tuple[str, str]]:
+        copy = f"{_named([older.segment])} is an older copy"
+        told = copy if older.is_replaced else f"that {copy} is a guess from how many entries are counted"
+        yield told, told
+        for one in self.cut:
+            entries = len(one.segment(where="").entries)
+            again = f"cut again to {entries} entr{'y' if entries == 1 else 'ies'}, as a rewind had left it"
+            yield f"it can be {again}", f"it was {again}"
 
     @property
     def _untrimmed(self) -> str:
@@ -137,6 +163,18 @@ def _said(rows: list[SegmentRow], one: str, more: str) -> Iterator[tuple[str, st
     numbers, said = sorted(row.n for row in rows), one if len(rows) == 1 else more
     if numbers:
         yield f"{_which(numbers)} can be {said}", f"{_which(numbers, 'was', 'were')} {said}"
+
+
+def uncounted(session_id: str, segments: Iterable[SegmentRow], by: str = "its row") -> str:
+    """That the session has these segments, which its row does not count."""
+    return f"session {session_id!r} has {_named(segments)}, which {by} does not count"
+
+
+def _named(segments: Iterable[SegmentRow]) -> str:
+    """These segments, with their runs."""
+    rows = sorted(segments, key=lambda one: one.n)
+    runs = _and(repr(one.run_id) for one in rows)
+    return f"{_which([one.n for one in rows])} (run{'s' if len(rows) > 1 else ''} {runs})"
 
 
 def _which(numbers: Sequence[int], one: str = "", more: str = "") -> str:

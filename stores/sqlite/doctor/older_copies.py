@@ -1,0 +1,124 @@
+"""Which is the older copy, where a session's row and its segments are whole and do not agree.
+
+Both are written in one transaction, so one of the two has come back from before. That a segment counts is told by a
+completed checkpoint that holds the same, since `lovia rewind` and `lovia rm` delete that first (M4), or by its end, if
+that is later than the row: a rewind does not change when the session's last segment was appended. Any other may be from
+before the rewind that cut or undid it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stores.records import RunSnapshot, Segment
+from stores.sqlite.doctor.session_diagnosis import uncounted
+from stores.sqlite.segments import SegmentRow, SessionRow
+from stores.surgery import cut_short, entries_checksum
+
+if TYPE_CHECKING:
+    from stores.sqlite.doctor.restoring import CompletedRuns
+    from stores.sqlite.doctor.session_diagnosis import Diagnosis
+    from stores.sqlite.strands import Strand
+
+
+def held_by(runs: Iterable[RunSnapshot]) -> Collection[tuple[str, str]]:
+    """What these runs hold: each with the checksum with which its segment was, or would be, appended."""
+    return {(run.run_id, entries_checksum(run.entries)) for run in runs}
+
+
+def ended_at(segment: Segment) -> float | None:
+    """When the run of the segment ended, as it was noted."""
+    timing = segment.meta.get("timing")
+    at = timing.get("finished_at") if isinstance(timing, dict) else None
+    return float(at) if isinstance(at, int | float) else None
+
+
+@dataclass(slots=True, frozen=True)
+class Older:
+    """The ``segment`` that is the older copy. ``cut`` is what a rewind has left of it, where that accounts for what the
+    row counts; else another run's stood there, one with a checkpoint where the segment ``is_replaced``."""
+
+    segment: SegmentRow
+    cut: SegmentRow | None = None
+    is_replaced: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class _Evidence:
+    """What tells of the segments of the session with that ``row``: its ``completed`` runs, and when it changed last."""
+
+    row: SessionRow
+    completed: list[RunSnapshot]
+
+    def last_counted(self, segments: list[SegmentRow]) -> int:
+        """The number of the last one that counts: as the row says, or of the ``segments`` that it does not count."""
+        own = [one for one in segments if one.session_id == self.row.session_id]
+        counted = [*self._held(own), *(one for one in own if self._is_later(one))]
+        return max([self.row.segments, *(one.n for one in counted)])
+
+    def older_copy(self, strand: Strand, segments: list[SegmentRow]) -> Older | None:
+        """The last of the ``segments`` that can be why they do not hold as many entries as the row counts; None where
+        the row is older, or nothing but that can be told."""
+        own = [one for one in segments if one.strand == strand.number and one.n > strand.shared]
+        if own and self._is_later(own[-1]):
+            return None
+        held, runs = self._held(own), {one.run_id for one in segments}
+        suspects = [one for one in reversed(own) if one not in held]
+        surplus = sum(map(_size, segments)) - self.row.entries
+        others = {len(run.entries) for run in self.completed if run.run_id not in runs}
+        replaced = (Older(one, is_replaced=True) for one in suspects if _size(one) - surplus in others)
+        cuts = (Older(one, cut) for one in suspects if (cut := _cut_to(one, _size(one) - surplus)))
+        undone = (Older(one) for one in suspects)
+        return next(replaced, None) or (next(cuts, None) or next(undone, None) if surplus > 0 else None)
+
+    def _held(self, segments: list[SegmentRow]) -> list[SegmentRow]:
+        held = held_by(self.completed)
+        return [one for one in segments if not one.truncated and (one.run_id, one.checksum) in held]
+
+    def _is_later(self, segment: SegmentRow) -> bool:
+        return (ended_at(segment.segment(where="")) or 0.0) > self.row.updated_at
+
+
+def last_counted(found: Diagnosis, segments: Iterable[SegmentRow], completed: CompletedRuns) -> int:
+    """The number of the session's last segment. A row that does not count it is older, and as good as damaged."""
+    row = found.row
+    behind = [one for one in segments if row and one.n > row.segments]
+    if row is None or not behind:
+        return sys.maxsize
+    last = _Evidence(row, completed(row.session_id)).last_counted(behind)
+    if counted := [one for one in behind if one.n <= last]:
+        found.problems.append(uncounted(row.session_id, counted, by="its row, an older copy,"))
+        found.row = None
+    return last
+
+
+def without_older(found: Diagnosis, whole: list[SegmentRow], completed: CompletedRuns) -> list[SegmentRow]:
+    """The segments without one that is an older copy, or with what a rewind had left of it."""
+    row, strand = found.row, found.strand
+    if row is None or strand is None or found.entries == row.entries or len(whole) != row.segments:
+        return whole
+    if found.damaged or found.changed or found.extra:
+        return whole
+    found.older = _Evidence(row, completed(found.session_id)).older_copy(strand, whole)
+    if found.older is None:
+        return whole
+    place = whole.index(found.older.segment)
+    found.older_rows = [found.whole.pop(place)]
+    return [*whole[:place], *found.cut, *whole[place + 1 :]]
+
+
+def _size(segment: SegmentRow) -> int:
+    return len(segment.segment(where="").entries)
+
+
+def _cut_to(segment: SegmentRow, size: int) -> SegmentRow | None:
+    """What a rewind leaves of the segment, if it leaves just so many entries: there is one such cut, or none."""
+    entries = segment.segment(where="").entries
+    for keep in range(max(size, 1), len(entries)):
+        left = cut_short(entries, keep)
+        if len(left) >= size:
+            return segment.cut_to(left) if len(left) == size else None
+    return None
