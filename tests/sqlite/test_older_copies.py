@@ -1,13 +1,13 @@
 """An older copy of a session's row, or of a segment's, that was put back: what counts stays, and what a rewind undid
 does not come back (M4, D3)."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stores import codec
 from stores.conformance.checks import saved, write
 from stores.conformance.samples import call, result, say
 from stores.entries import Entry
@@ -22,14 +22,26 @@ ASIDE = "what was there was moved aside into the table lovia_quarantine"
 MADE = "the row of session 's' was made again from its segments"
 
 
-async def run(path: Path, run_id: str, *entries: Entry) -> None:
+async def run(path: Path, run_id: str, *entries: Entry, behind: str | None = None) -> None:
     """A run of session ``s`` that was completed, and its segment."""
     store, session = SQLiteCheckpointer(path), SQLiteSession(path)
-    first = saved(1, *(entries or (say(run_id), call(1), call(2), result(1), result(2))), session_id="s")
+    said = entries or (say(run_id), call(1), call(2), result(1), result(2))
+    first = saved(1, *said, session_id="s", history_upto=behind)
     await write(store, run_id, first, saved(2, status="completed", event="completed"))
     snapshot = await store.load(run_id)
     assert snapshot
-    await session.append("s", snapshot.entries, run_id=run_id, meta={"timing": {"finished_at": time.time()}})
+    await session.append("s", snapshot.entries, run_id=run_id)
+    (info,) = await session.sessions()
+    note_end(path, run_id, info.updated_at)
+
+
+def note_end(path: Path, run_id: str, at: float | None) -> None:
+    """When the run ended, as its segment notes it; None: it does not."""
+    with raw(path) as connection:
+        query = "SELECT rowid FROM lovia_segments WHERE run_id = ?"
+        for (rowid,) in connection.execute(query, (run_id,)).fetchall():
+            meta = codec.dumps({"timing": {"finished_at": at}})
+            replace(read_segment(connection, rowid, where=""), meta=meta).put(connection)
 
 
 async def rewind(path: Path, keep_entries: int, *run_ids: str) -> None:
@@ -53,15 +65,6 @@ async def runs(path: Path) -> list[str]:
     return [segment.run_id for segment in await SQLiteSession(path).segments("s")]
 
 
-def forget_ends(path: Path) -> None:
-    """As a caller that notes no times leaves the segments."""
-    with raw(path) as connection:
-        found = connection.execute("SELECT rowid FROM lovia_segments").fetchall()
-        for (rowid,) in found:
-            row = replace(read_segment(connection, rowid, where=""), meta=b"{}")
-            row.put(connection)
-
-
 @pytest.mark.parametrize("told_by", ["its checkpoint", "its end"])
 async def test_d3_an_older_row_of_a_session_takes_no_segment_away(tmp_path: Path, told_by: str) -> None:
     path = tmp_path / "store.db"
@@ -73,7 +76,8 @@ async def test_d3_an_older_row_of_a_session_takes_no_segment_away(tmp_path: Path
         for run_id in ("b", "c"):
             await SQLiteCheckpointer(path).delete(run_id)
     else:
-        forget_ends(path)
+        for run_id in ("a", "b", "c"):
+            note_end(path, run_id, None)
         await SQLiteCheckpointer(path).delete("b")
     put_back(path, "sessions", older)
     before = rows(path)
@@ -97,10 +101,10 @@ async def test_m4_a_segment_that_was_undone_and_put_back_goes_aside_and_is_named
     assert (check(path), rows(path)) == ([], before)
 
 
-@pytest.mark.parametrize("is_forked", [False, True])
+@pytest.mark.parametrize(("is_forked", "is_last"), [(False, True), (True, True), (False, False)])
 @pytest.mark.parametrize(("keep", "left"), [(9, 3), (7, 1)])
 async def test_m4_an_older_copy_of_a_segment_brings_back_nothing_that_a_rewind_cut(
-    tmp_path: Path, keep: int, left: int, is_forked: bool
+    tmp_path: Path, keep: int, left: int, is_forked: bool, is_last: bool
 ) -> None:
     path = tmp_path / "store.db"
     session = SQLiteSession(path)
@@ -112,15 +116,17 @@ async def test_m4_an_older_copy_of_a_segment_brings_back_nothing_that_a_rewind_c
         await session.fork_session("s", "a fork", upto="b")
         await session.confirm_fork("a fork")
     await rewind(path, keep, "b")
-    before, strand = rows(path), rows(path)[-1][0]
+    if not is_last:
+        await run(path, "c", behind="b")
+    before, strand, more = rows(path), rows(path)[-1][0], 0 if is_last else 5
     put_back(path, "segments", (strand, *older[1:]))
     guess = "that segment 2 (run 'b') is an older copy is a guess from how many entries are counted"
     entries = "1 entry" if left == 1 else f"{left} entries"
     cut = f"cut again to {entries}, as a rewind had left it"
-    what = f"session 's' should have {5 + left} entries, and has 10; {guess}; it"
+    what = f"session 's' should have {5 + left + more} entries, and has {10 + more}; {guess}; it"
     assert [finding.what for finding in check(path)] == [f"{what} can be {cut}"]
     assert [finding.what for finding in repair(path)] == [f"{what} was {cut}; {ASIDE}"]
-    assert (check(path), rows(path), len(await session.load("s"))) == ([], before, 5 + left)
+    assert (check(path), rows(path), len(await session.load("s"))) == ([], before, 5 + left + more)
     assert not is_forked or await session.load("a fork") == whole
 
 
@@ -142,13 +148,16 @@ async def test_r7_a_segment_over_which_an_older_copy_was_put_is_made_again_from_
     assert (check(path), await SQLiteSession(path).load("s"), await runs(path)) == ([], before, ["a", "c"])
 
 
-async def test_m4_an_older_copy_that_nothing_accounts_for_goes_aside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [2, 3])
+async def test_m4_an_older_copy_of_which_nothing_tells_that_it_was_cut_goes_aside(tmp_path: Path, said: int) -> None:
     path = tmp_path / "store.db"
     await run(path, "a")
     await run(path, "b")
+    if said == 3:
+        note_end(path, "b", 1000.0)  # something was appended long after it
     older = rows(path)[1]
     await rewind(path, 5, "b")
-    await run(path, "c", say("c"), say("c"))  # a rewind leaves 1, 3 or 5 entries of b
+    await run(path, "c", *[say("c")] * said)  # a rewind leaves 1, 3 or 5 entries of b
     await SQLiteCheckpointer(path).delete("c")
     put_back(path, "segments", older)
     (done,) = repair(path)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from stores.sqlite.strands import Strand
 
 
+_AT_ONCE = 1.0
+"""Seconds within which a run that has ended is appended, where nobody else keeps the file."""
+
+
 def held_by(runs: Iterable[RunSnapshot]) -> Collection[tuple[str, str]]:
     """What these runs hold: each with the checksum with which its segment was, or would be, appended."""
     return {(run.run_id, entries_checksum(run.entries)) for run in runs}
@@ -39,7 +43,8 @@ def ended_at(segment: Segment) -> float | None:
 @dataclass(slots=True, frozen=True)
 class Older:
     """The ``segment`` that is the older copy. ``cut`` is what a rewind has left of it, where that accounts for what the
-    row counts; else another run's stood there, one with a checkpoint where the segment ``is_replaced``."""
+    row counts, and all speaks for it; else another run's may have stood there, one with a checkpoint where the segment
+    ``is_replaced``."""
 
     segment: SegmentRow
     cut: SegmentRow | None = None
@@ -70,9 +75,18 @@ class _Evidence:
         surplus = sum(map(_size, segments)) - self.row.entries
         others = {len(run.entries) for run in self.completed if run.run_id not in runs}
         replaced = (Older(one, is_replaced=True) for one in suspects if _size(one) - surplus in others)
-        cuts = (Older(one, cut) for one in suspects if (cut := _cut_to(one, _size(one) - surplus)))
+        stood = [one for one in suspects if self._stood(one, segments)]
+        cuts = (Older(one, cut) for one in stood if (cut := _cut_to(one, _size(one) - surplus)))
         undone = (Older(one) for one in suspects)
         return next(replaced, None) or (next(cuts, None) or next(undone, None) if surplus > 0 else None)
+
+    def _stood(self, segment: SegmentRow, segments: list[SegmentRow]) -> bool:
+        """True when what came after it speaks for its having been there: the next run began behind it; or, as the last
+        one, it was appended when the row says that anything was."""
+        if following := next((one.run_id for one in segments if one.n == segment.n + 1), None):
+            return any((run.run_id, run.head.history_upto) == (following, segment.run_id) for run in self.completed)
+        at = ended_at(segment.segment(where=""))
+        return at is not None and self.row.updated_at - at < _AT_ONCE
 
     def _held(self, segments: list[SegmentRow]) -> list[SegmentRow]:
         held = held_by(self.completed)
