@@ -179,3 +179,15 @@ async def test_d3_a_row_that_counts_less_than_what_came_after_it_is_the_older_on
     put_back(path, "sessions", older)
     assert [finding.what for finding in repair(path)] == [f"session 's' should have 6 entries, and has 10; {MADE}"]
     assert (check(path), rows(path)) == ([], before)
+
+
+async def test_m4_an_older_row_from_before_a_rewind_takes_away_nothing_that_it_left(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await run(path, "a")
+    await run(path, "b")
+    (older,) = rows(path, "sessions")
+    await rewind(path, 6, "b")
+    before = rows(path)
+    put_back(path, "sessions", older)
+    assert [finding.what for finding in repair(path)] == [f"session 's' should have 10 entries, and has 6; {MADE}"]
+    assert (check(path), rows(path)) == ([], before)
