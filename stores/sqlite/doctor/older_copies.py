@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from stores.records import RunSnapshot, Segment
@@ -61,8 +62,8 @@ class _Evidence:
     def last_counted(self, segments: list[SegmentRow]) -> int:
         """The number of the last one that counts: as the row says, or of the ``segments`` that it does not count."""
         own = [one for one in segments if one.session_id == self.row.session_id]
-        counted = [*self._held(own), *(one for one in own if self._is_later(one))]
-        return max([self.row.segments, *(one.n for one in counted)])
+        later = (one.n for one in own if self._is_later(one))
+        return max([self.row.segments, *self._held(own), *later])
 
     def older_copy(self, strand: Strand, segments: list[SegmentRow]) -> Older | None:
         """The last of the ``segments`` that can be why they do not hold as many entries as the row counts; None where
@@ -71,26 +72,30 @@ class _Evidence:
         if own and self._is_later(own[-1]):
             return None
         held, runs = self._held(own), {one.run_id for one in segments}
-        suspects = [one for one in reversed(own) if one not in held]
+        suspects = [one for one in reversed(own) if one.n not in held]
         surplus = sum(map(_size, segments)) - self.row.entries
         others = {len(run.entries) for run in self.completed if run.run_id not in runs}
         replaced = (Older(one, is_replaced=True) for one in suspects if _size(one) - surplus in others)
-        stood = [one for one in suspects if self._stood(one, segments)]
-        cuts = (Older(one, cut) for one in stood if (cut := _cut_to(one, _size(one) - surplus)))
+        stood = self._stood(segments)
+        cuts = (Older(one, cut) for one in suspects if one.n in stood and (cut := _cut_to(one, _size(one) - surplus)))
         undone = (Older(one) for one in suspects)
-        return next(replaced, None) or (next(cuts, None) or next(undone, None) if surplus > 0 else None)
+        if found := next(replaced, None):
+            return found
+        return next(chain(cuts, undone), None) if surplus > 0 else None
 
-    def _stood(self, segment: SegmentRow, segments: list[SegmentRow]) -> bool:
-        """True when what came after it speaks for its having been there: the next run began behind it; or, as the last
-        one, it was appended when the row says that anything was."""
-        if following := next((one.run_id for one in segments if one.n == segment.n + 1), None):
-            return any((run.run_id, run.head.history_upto) == (following, segment.run_id) for run in self.completed)
-        at = ended_at(segment.segment(where=""))
-        return at is not None and self.row.updated_at - at < _AT_ONCE
+    def _stood(self, segments: list[SegmentRow]) -> set[int]:
+        """The numbers of those that were there when the next one was appended, since its run began behind them; of the
+        last one, if it was appended when the row says that anything was."""
+        began = {run.run_id: run.head.history_upto for run in self.completed}
+        stood = {one.n for one, following in pairwise(segments) if began.get(following.run_id) == one.run_id}
+        at = ended_at(segments[-1].segment(where=""))
+        is_last = at is not None and self.row.updated_at - at < _AT_ONCE
+        return stood | ({segments[-1].n} if is_last else set())
 
-    def _held(self, segments: list[SegmentRow]) -> list[SegmentRow]:
+    def _held(self, segments: list[SegmentRow]) -> set[int]:
+        """The numbers of those of which a completed checkpoint holds what was appended."""
         held = held_by(self.completed)
-        return [one for one in segments if not one.truncated and (one.run_id, one.checksum) in held]
+        return {one.n for one in segments if not one.truncated and (one.run_id, one.checksum) in held}
 
     def _is_later(self, segment: SegmentRow) -> bool:
         return (ended_at(segment.segment(where="")) or 0.0) > self.row.updated_at
@@ -112,7 +117,7 @@ def last_counted(found: Diagnosis, segments: Iterable[SegmentRow], completed: Co
 def without_older(found: Diagnosis, whole: list[SegmentRow], completed: CompletedRuns) -> list[SegmentRow]:
     """The segments without one that is an older copy, or with what a rewind had left of it."""
     row, strand = found.row, found.strand
-    if row is None or strand is None or found.entries == row.entries or len(whole) != row.segments:
+    if row is None or strand is None or not whole or found.entries == row.entries or len(whole) != row.segments:
         return whole
     if found.damaged or found.changed or found.extra:
         return whole

@@ -89,7 +89,7 @@ class Diagnosis:
         whose, moved = f"session {self.session_id!r}", f"moved aside into {aside}"
         if self.is_lost:
             nothing, over = f"nothing of {whose} can be kept", "and its id would start over"
-            return [(f"{nothing}, {over}", f"{nothing}: it was {moved}, {over}")]
+            return [*self._told_of_older(), (f"{nothing}, {over}", f"{nothing}: it was {moved}, {over}")]
         if self.led is not None:
             had = "what its row counts" if self.is_led_whole else "what it began with"
             return [(f"the strand with which it has {had} can be told", f"{whose} has again {had}")]
@@ -113,8 +113,7 @@ class Diagnosis:
         yield from _said(list(self.changed.values()), "made again as it was written", "made again as they were written")
         proven = "kept as it stands: a checksum proves its entries", "kept as they stand: checksums prove their entries"
         yield from _said(self.proven, *proven)
-        if self.older:
-            yield from self._told_of_older(self.older)
+        yield from self._told_of_older()
         if self.made:
             runs = [repr(one.run_id) for one in self.made]
             many = "s" if len(runs) > 1 else ""
@@ -132,10 +131,11 @@ class Diagnosis:
             without = f"{self.lost} of its segments" if self.lost > 1 else "one of its segments"
             yield can, f"no checkpoint holds the same, so session {self.session_id!r} goes on without {without}"
 
-    def _told_of_older(self, older: Older) -> Iterator[tuple[str, str]]:
-        copy = f"{_named([older.segment])} is an older copy"
-        told = copy if older.is_replaced else f"that {copy} is a guess from how many entries are counted"
-        yield told, told
+    def _told_of_older(self) -> Iterator[tuple[str, str]]:
+        if self.older:
+            copy = f"{_named([self.older.segment])} is an older copy"
+            told = copy if self.older.is_replaced else f"that {copy} is a guess from how many entries are counted"
+            yield told, told
         for one in self.cut:
             entries = len(one.segment(where="").entries)
             again = f"cut again to {entries} entr{'y' if entries == 1 else 'ies'}, as a rewind had left it"
