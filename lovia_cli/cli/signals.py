@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -81,9 +82,9 @@ def _set_alarm(handler: Handler) -> None:
 
 
 def _kill_groups() -> None:
-    from lovia_cli.tools.process import kill_groups
-
-    kill_groups()
+    """Nothing was started before the module was there, whole. To import it here could come upon its own import."""
+    if kill := getattr(sys.modules.get("lovia_cli.tools.process"), "kill_groups", None):
+        kill()
 
 
 def ctrl_c() -> SignalReceived:

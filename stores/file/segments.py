@@ -186,7 +186,7 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
             raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
         if before and digest_in(document.get("after")) not in (None, before.digest):
             raise StoreDamagedError("the segment does not follow the one before it", where=where)
-        before = place if is_own else None
+        before = place
         flat += len(document["entries"])
         if is_own and place.n == log.fields["count"] and log.fields["last_sum"] not in (None, document["sum"]):
             raise StoreDamagedError("this is not the segment that was appended last", where=where)

@@ -1,5 +1,8 @@
 """Ctrl-C twice: what runs is killed, and the command ends with its last words all the same (C37)."""
 
+import subprocess
+import sys
+
 import pytest
 
 from lovia_cli.cli.options import Call
@@ -109,3 +112,14 @@ def test_c37_a_command_that_is_broken_off_names_its_run_once_that_has_begun(
     answer = command.failed(KeyboardInterrupt())
     assert (answer.exit_code, answer.go_on) == (130, f"lovia resume {words}")
     assert answer.as_json()["error"]["hint"] == f"go on with: lovia resume {words}"
+
+
+def test_it_comes_upon_a_module_that_is_just_being_loaded() -> None:
+    """And kills what that has started, which is nothing: an import of its own would find it half there, and fail."""
+    program = (
+        "import sys, types; from lovia_cli.cli.signals import Departure\n"
+        "sys.modules['lovia_cli.tools.process'] = types.ModuleType('lovia_cli.tools.process')\n"
+        "leave = Departure(lambda: None); leave(2, None); leave(2, None)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

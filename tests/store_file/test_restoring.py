@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stores.entries import ToolCallEntry, ToolResultEntry
+from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
 from stores.file.locks import lock_of
@@ -321,21 +322,26 @@ async def test_d3_a_fork_goes_on_without_what_cannot_be_mended_at_its_source(
     assert (check(path), await runs(store), await runs(store, "talk")) == ([], ["r2", "f2"], ["r2"])
 
 
+async def talk_with_tools(path: Path, *run_ids: str) -> FileStore:
+    """Session ``talk`` of completed runs with a long output each: there is something to trim."""
+    store, end = FileStore(path), {"status": "completed"}
+    call, result = ToolCallEntry(id="c", name="look", step=1), ToolResultEntry(call_id="c", output="x" * 900, step=1)
+    for run_id in run_ids:
+        async with store.checkpointer.lease(run_id) as lease:
+            await lease.save(first("talk"))
+            await lease.save(Save(number=2, step=1, at=2.0, event="result", entries=[call, result], head=end))
+        await store.session.append("talk", [say("go"), call, result], run_id=run_id)
+        await store.checkpointer.settle(run_id)
+    return store
+
+
 @pytest.mark.parametrize("damage", [cut, Path.unlink])
 @pytest.mark.parametrize("lost", ["000001.0-*", "000002.0-*"])
 async def test_r7_a_lost_segment_that_only_a_fork_reads_is_made_again_too(
     path: Path, lost: str, damage: Callable[[Path], None]
 ) -> None:
     """Its source was trimmed since, and has it in a later epoch."""
-    store = FileStore(path)
-    call, result = ToolCallEntry(id="c", name="look", step=1), ToolResultEntry(call_id="c", output="x" * 900, step=1)
-    for run_id in ("r1", "r2"):
-        async with store.checkpointer.lease(run_id) as lease:
-            await lease.save(first("talk"))
-            end = {"status": "completed"}
-            await lease.save(Save(number=2, step=1, at=2.0, event="result", entries=[call, result], head=end))
-        await store.session.append("talk", [say("go"), call, result], run_id=run_id)
-        await store.checkpointer.settle(run_id)
+    store = await talk_with_tools(path, "r1", "r2")
     await store.session.fork_session("talk", "afork", upto="r2")
     await store.session.confirm_fork("afork")
     assert await store.session.trim_tool_results("talk", keep_runs=0) == 2
@@ -348,6 +354,28 @@ async def test_r7_a_lost_segment_that_only_a_fork_reads_is_made_again_too(
     (done,) = repair(path)
     assert "made again from the checkpoint of run" in done.what
     assert (check(path), await store.session.load("talk"), await store.session.load("afork")) == ([], trimmed, whole)
+
+
+@pytest.mark.parametrize("upto", ["n2", "n3"])
+async def test_d3_what_was_undone_stands_for_no_lost_segment_of_a_fork(path: Path, upto: str) -> None:
+    """r2 was undone before the fork was made, and is there for another one."""
+    store = await talk_with_tools(path, "r1", "r2")
+    await store.session.fork_session("talk", "of r2", upto="r2")
+    await store.session.confirm_fork("of r2")
+    await store.checkpointer.delete("r2")
+    await store.session.rewind("talk", keep_entries=3)
+    await talk_with_tools(path, "n2", "n3")
+    await store.session.fork_session("talk", "afork", upto=upto)
+    await store.session.confirm_fork("afork")
+    await store.session.append("afork", [say("own")], run_id="f1")
+    assert await store.session.trim_tool_results("talk", keep_runs=0) == 3
+    before = await runs(store)
+    only(path, "sessions/talk.*/000002.1-*").unlink()
+    with pytest.raises(StoreDamagedError, match=r"does not follow the one before it|stood here when it was forked"):
+        await runs(store)
+    repair(path)
+    assert (check(path), await runs(store), await runs(store, "of r2")) == ([], before, ["r1", "r2"])
+    assert (before[:2], await runs(store, "talk")) == (["r1", "n2"], ["r1", "n2", "n3"])
 
 
 async def test_d3_a_fork_waits_while_its_source_is_in_use(path: Path) -> None:

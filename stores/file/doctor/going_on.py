@@ -18,7 +18,7 @@ from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.read_by_forks import restorable_part
-from stores.file.names import digest, name_of, segment_name
+from stores.file.names import name_of, segment_name
 from stores.file.places import Place, as_forked, newest_places, places_of, read_segment, session_folder
 from stores.file.readers import files_of
 from stores.file.root import Root
@@ -72,8 +72,8 @@ def _left_of(root: Root, part: dict[str, Any]) -> list[Document]:
     """
     name, end = name_of(str(part["session"])), part["count"]
     places = [place for place in places_of(root, name) if place.n <= end]
-    newest, left = newest_places(places, as_forked(part)), []
-    if end in newest and "run" in part and newest[end].digest != digest(str(part["run"])):
+    newest, left = newest_places(places, as_forked(part), chained=True), []
+    if end not in newest and any((place.n, place.epoch) == (end, part["epoch"]) for place in places):
         return []
     for _, place in sorted(newest.items()):
         with suppress(StoreDamagedError):

@@ -38,5 +38,5 @@ def restorable_part(root: Root, session_id: str, part: Part, sound: Sequence[Pla
 
 def _numbered(places: list[Place], part: Part) -> Iterator[Place | None]:
     """The segments of that part; None for one whose file is gone."""
-    newest = newest_places(places, as_forked(part))
+    newest = newest_places(places, as_forked(part), chained=True)
     return (newest.get(n) for n in range(1, part["count"] + 1))
