@@ -8,7 +8,8 @@ import pytest
 from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import files, only, say, write_run
+from tests.store_file.kit import files, only, say
+from tests.store_file.test_restoring import talk
 
 pytestmark = pytest.mark.anyio
 
@@ -16,18 +17,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / ".lovia"
-
-
-async def talk(path: Path, *run_ids: str) -> FileStore:
-    """A session of completed runs."""
-    store = FileStore(path)
-    for run_id in run_ids:
-        await write_run(store.checkpointer, run_id, 3, session="talk", text=f"of {run_id}", status="completed")
-        run = await store.checkpointer.load(run_id)
-        assert run is not None
-        await store.session.append("talk", run.entries, run_id=run_id)
-        await store.checkpointer.settle(run_id)
-    return store
 
 
 async def talk_again(path: Path, *run_ids: str) -> tuple[FileStore, list[Path]]:
