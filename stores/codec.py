@@ -32,9 +32,6 @@ _VERSION = re.compile(rb'\s*\{\s*"v"\s*:\s*(\d{1,18})\b')
 _OURS = b'{"v":%d,' % VERSION
 _BETWEEN = b",\n"
 _END_OF_LIST = b"\n]"
-_TAB = b"\t"
-"""Stands before the entries of a save. Nothing else that we write holds one, so entries are found without parsing."""
-_ENTRIES = _TAB + b'"entries":['
 
 
 def dumps(value: JSON) -> bytes:
@@ -155,30 +152,6 @@ class Lined:
         return found
 
 
-def opening(fields: dict[str, JSON]) -> bytes:
-    """What a document of ours begins with whose first fields are these."""
-    return dumps({"v": VERSION, **fields})[:-1] + b","
-
-
-def entry_rows(data: bytes) -> list[dict[str, JSON]]:
-    """The entries that `encode_record` has marked in a document, for `decode_entries`.
-
-    The rest, half of a typical run, is not parsed. Whoever asks knows how many there must be: where a save cuts, or
-    was written by others, only all of the records tell.
-    """
-    view, lists, begin = memoryview(data), [], data.find(_TAB)
-    while begin >= 0:
-        end = data.find(b"\n", begin)
-        behind = b"]}," if data.startswith(b",", end - 1) else b"]}"
-        lists.append(view[begin + len(_ENTRIES) : end - len(behind)])
-        begin = data.find(_TAB, end)
-    try:
-        rows: list[dict[str, JSON]] = orjson.loads(b"[%s]" % b",".join(lists))
-    except ValueError:
-        return []
-    return rows
-
-
 def decode(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     """The document in ``data``, checked: version first, then ending, checksum, JSON and kind.
 
@@ -261,15 +234,7 @@ def encode_save(save: Save) -> bytes:
         row["keep"] = save.keep
     if save.entries:
         row["entries"] = [entry_to_json(entry) for entry in save.entries]
-    return encode_record(row)
-
-
-def encode_record(record: dict[str, JSON]) -> bytes:
-    """A save that is JSON already, as a line."""
-    rest = {name: value for name, value in record.items() if name != "entries"}
-    if len(rest) == len(record):
-        return dumps(record)
-    return b"".join((dumps(rest)[:-1], b",", _ENTRIES, dumps(record["entries"])[1:], b"}"))
+    return dumps(row)
 
 
 def decode_save(row: dict[str, Any], *, where: str, run_id: str) -> Save:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entries_from_json, pair
+from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entry_from_json, pair
 from stores.errors import StoreDamagedError, StoreError
 from stores.records import RunHead, Save, Status, Usage
 from stores.values import MAX_DEPTH
@@ -147,7 +147,7 @@ def entry_of(row: Any, where: str) -> Entry:
     if tests is not None:
         check_fields(row, {"step": _whole, **tests}, f"a {kind} entry", where)
     try:
-        return entries_from_json([row])[0]
+        return entry_from_json(row)
     except StoreError as error:
         if tests is None:
             error.where = where

@@ -15,7 +15,7 @@
     generator and any other iterator        list; it is used up
     set, frozenset                          list, sorted by the JSON text of the elements
     dict and any other mapping              object; a key that is no text becomes the text of its form
-    dataclass                               object of its fields
+    dataclass, msgspec struct               object of its fields
     pydantic model                          the form of its ``model_dump()``
     pydantic URL or secret                  its text; a secret's text hides it
     exception                               Type: message; Type alone where it says nothing, or its own code fails
@@ -33,12 +33,12 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence, Set
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from stores.errors import UserError
+from stores.fields import field_names, is_record
 
 if TYPE_CHECKING:
     from stores.entries import JSON
@@ -154,8 +154,8 @@ class _Converter:
             return sorted(self.list(value), key=_json)
         if isinstance(value, (Sequence, MappingView, Iterator)):
             return self.list(value)  # type: ignore[arg-type]  # MappingView lacks __iter__; each of its kinds has it
-        if is_dataclass(value):
-            return self.object((spec.name, getattr(value, spec.name)) for spec in fields(value))
+        if is_record(value):
+            return self.object((name, getattr(value, name)) for name in field_names(type(value)))
         dump = getattr(value, "model_dump", None)
         if callable(dump):
             return self.convert(dump())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
+
+from stores.fields import changed, field_names, is_record
 
 HIDDEN = "[redacted]"
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -92,9 +93,9 @@ class Redactor:
             return self._number(value) if is_free else value
         if isinstance(value, dict):
             return {self.text(key): self.json(item, is_free=is_free or key in FREE) for key, item in value.items()}
-        if is_dataclass(value) and not isinstance(value, type):
-            names = [one.name for one in fields(value)]
-            return replace(value, **{name: self.json(getattr(value, name), is_free=name in FREE) for name in names})
+        if is_record(value):
+            names = field_names(type(value))
+            return changed(value, **{name: self.json(getattr(value, name), is_free=name in FREE) for name in names})
         if isinstance(value, list | tuple):
             return type(value)(self.json(item, is_free=is_free) for item in value)
         return value

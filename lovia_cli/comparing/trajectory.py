@@ -17,6 +17,7 @@ from stores.entries import (
     entry_from_json,
     pair,
 )
+from stores.fields import changed
 from stores.records import RunHead, RunSnapshot, Usage
 
 Key = tuple[object, ...]
@@ -222,5 +223,5 @@ def _numbered(entries: Iterable[Entry]) -> list[Entry]:
         is_response = not isinstance(entry, InputEntry | ToolResultEntry)
         step += is_response and not responding
         responding = is_response
-        out.append(replace(entry, step=step))
+        out.append(changed(entry, step=step))
     return out

@@ -9,12 +9,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from lovia_cli.engine.stopping import until_done
 from lovia_cli.engine.userstate import UserState
-from stores.entries import JSON, Entry, InputEntry, ToolCallEntry, entry_from_json, in_call_order, pending_calls
+from stores.entries import (
+    JSON,
+    Entry,
+    InputEntry,
+    ToolCallEntry,
+    entry_from_json,
+    in_call_order,
+    pending_calls,
+)
+from stores.fields import changed
 from stores.protocols import PromptLease, RunLease
 from stores.records import RunHead, RunSnapshot, Save, apply_head
 
@@ -134,7 +142,7 @@ class Journal:
 
     def placed(self, inputs: Iterable[InputEntry]) -> list[InputEntry]:
         """The inputs as they enter the transcript now: after the results of the current step."""
-        return [replace(entry, step=self.head.steps) for entry in inputs]
+        return [changed(entry, step=self.head.steps) for entry in inputs]
 
     def snapshot(self) -> RunSnapshot:
         """The run as it is stored now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from lovia_cli.engine.calls import Calls, Emit, call_key
@@ -21,7 +20,16 @@ from lovia_cli.models.prices import cost_usd
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
 from stores.closing import last_text
-from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
+from stores.entries import (
+    JSON,
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    entry_to_json,
+)
+from stores.fields import changed
 from stores.records import Status, Usage
 from stores.values import ValueNotStorable, clean_text, plain
 
@@ -211,7 +219,7 @@ def recorded(response: ModelResponse, step: int) -> list[Entry]:
         if isinstance(entry, ToolCallEntry):
             position += 1
             entries.append(
-                replace(
+                changed(
                     entry,
                     id=clean_text(entry.id),
                     name=clean_text(entry.name),
@@ -222,7 +230,7 @@ def recorded(response: ModelResponse, step: int) -> list[Entry]:
                 )
             )
         else:
-            entries.append(replace(entry, text=clean_text(entry.text), step=step, provider=provider))
+            entries.append(changed(entry, text=clean_text(entry.text), step=step, provider=provider))
     return entries or [AssistantTextEntry(text="", step=step)]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lovia_cli.engine.inputs import Input, new_inputs
 from lovia_cli.engine.transcripts import Message, difference, transcript_of
 from lovia_cli.errors import CallNotFoundError, UserError
 from stores.entries import JSON, Entry, ToolCallEntry, ToolResultEntry, entry_to_json, pair
+from stores.fields import changed
 from stores.records import RunHead
 from stores.values import plain, to_text
 
@@ -150,5 +151,5 @@ def _with_result(entries: list[Entry], call: ToolCallEntry, result: ToolResultEn
     if result is None:
         new = ToolResultEntry(call_id=call.id, output=output, step=call.step, position=call.position)
         return [*entries, new]
-    new = replace(result, output=output, is_error=False, kind="ok", trimmed=None)
+    new = changed(result, output=output, is_error=False, kind="ok", trimmed=None)
     return [new if entry is result else entry for entry in entries]

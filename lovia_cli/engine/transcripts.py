@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lovia_cli.errors import UserError
@@ -16,6 +16,7 @@ from stores.entries import (
     entry_to_json,
 )
 from stores.errors import StoreDamagedError, StoreError
+from stores.fields import changed
 from stores.shapes import entry_of
 from stores.values import clean_text, plain
 
@@ -44,7 +45,7 @@ def transcript_of(messages: Iterable[Message], steps: int) -> list[Entry]:
     if not walk.entries:
         raise UserError("the transcript is empty", hint="begin it with an input: what the run is to do")
     behind = max(steps - walk.step, 0)
-    return [replace(entry, step=entry.step + behind) if entry.step else entry for entry in walk.entries]
+    return [changed(entry, step=entry.step + behind) if entry.step else entry for entry in walk.entries]
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class _Walk:
             self._refuse_open("an input")
             if entry.role == "system" and self.step:
                 raise UserError("a system message stands behind a response", hint="put it first")
-            self.entries.append(replace(entry, step=self.step))
+            self.entries.append(changed(entry, step=self.step))
         else:
             self._add_response(entry)
 
@@ -76,10 +77,10 @@ class _Walk:
             self.step += 1
             self.calls = []
         if isinstance(entry, ToolCallEntry):
-            entry = replace(entry, step=self.step, position=len(self.calls) + 1)
+            entry = changed(entry, step=self.step, position=len(self.calls) + 1)
             self.calls.append(entry)
             self.open.append(entry)
-        self.entries.append(replace(entry, step=self.step))
+        self.entries.append(changed(entry, step=self.step))
 
     def _add_result(self, result: ToolResultEntry) -> None:
         named = [call for call in self.open if call.id == result.call_id]
@@ -91,7 +92,7 @@ class _Walk:
             )
         call = (placed or named)[0]
         self.open.remove(call)
-        self.entries.append(replace(result, step=self.step, position=call.position))
+        self.entries.append(changed(result, step=self.step, position=call.position))
 
     def _refuse_open(self, what: str) -> None:
         if self.open:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from lovia_cli.models.playing import said_by, usual_finish
@@ -20,6 +19,7 @@ from stores.entries import (
 )
 from stores.errors import ConflictError
 from stores.exchange import RunRecord
+from stores.fields import changed
 from stores.records import RunSnapshot, SaveInfo
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -52,7 +52,7 @@ def _said(entries: Sequence[Entry]) -> dict[int, list[Entry]]:
     for entry in entries:
         if isinstance(entry, InputEntry | ToolResultEntry):
             continue
-        plain = replace(entry, step=0, position=0) if isinstance(entry, ToolCallEntry) else replace(entry, step=0)
+        plain = changed(entry, step=0, position=0) if isinstance(entry, ToolCallEntry) else changed(entry, step=0)
         said.setdefault(entry.step, []).append(plain)
     return said
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from lovia_cli.tools.arguments import clean_json, parse_arguments
 from lovia_cli.tools.base import ToolArgumentsError
@@ -24,6 +23,7 @@ from stores.entries import (
     ToolResultEntry,
     pair,
 )
+from stores.fields import changed
 from stores.values import clean_text
 
 MAX_NAME = 64
@@ -111,7 +111,7 @@ def _add_group(group: Sequence[Entry], ids: WireIds, out: list[Entry]) -> None:
             continue
         _add_turn(turn, results, ids, out)
         if isinstance(entry, InputEntry):
-            out.append(replace(entry, text=clean_text(entry.text), parts=clean_json(entry.parts)))
+            out.append(changed(entry, text=clean_text(entry.text), parts=clean_json(entry.parts)))
     _add_turn(turn, results, ids, out)
 
 
@@ -127,15 +127,15 @@ def _add_turn(turn: list[Turn], results: dict[int, ToolResultEntry | None], ids:
         result = results[id(entry)] if isinstance(entry, ToolCallEntry) else None
         if isinstance(entry, ToolCallEntry) and result is not None:
             wire_id = ids.give(entry.id)
-            answers.append(replace(result, call_id=wire_id, output=clean_text(result.output)))
+            answers.append(changed(result, call_id=wire_id, output=clean_text(result.output)))
             out.append(_wire_call(entry, wire_id))
         elif isinstance(entry, AssistantTextEntry | ReasoningEntry):
-            out.append(replace(entry, text=clean_text(entry.text), provider=clean_json(entry.provider)))
+            out.append(changed(entry, text=clean_text(entry.text), provider=clean_json(entry.provider)))
     out.extend(answers)
 
 
 def _wire_call(call: ToolCallEntry, wire_id: str) -> ToolCallEntry:
-    return replace(
+    return changed(
         call,
         id=wire_id,
         name=wire_name(call.name, "unnamed"),

@@ -7,13 +7,14 @@ says stays: its own keys, ids, names of agents and tools, and words such as a st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lovia_cli.cli.answers import Answer, Document, RunAnswer, Told
 from lovia_cli.cli.redacting import FREE
 from lovia_cli.environment import KEY
+from stores.fields import changed, field_names, is_record
 
 if TYPE_CHECKING:
     from lovia_cli.cli.redacting import Redactor
@@ -110,23 +111,23 @@ class Hiding:
             if names := getattr(value, "_fields", ()):  # a NamedTuple
                 return kind(*map(self.shown, value, names))
             return kind(self.shown(item, name) for item in value)
-        return self._record(value) if is_dataclass(value) else value
+        return self._record(value) if is_record(value) else value
 
     def _record(self, record: Any) -> Any:
-        changed = {}
+        new = {}
         for name in _seen(record.__class__):
             was = getattr(record, name)
             if was and (name in _FREE or type(was) not in _NUMBERS) and not (name in _KEPT and isinstance(was, str)):
                 now = self.shown(was, name)
                 if now is not was and now != was:
-                    changed[name] = now
-        return replace(record, **changed) if changed else record
+                    new[name] = now
+        return changed(record, **new) if new else record
 
 
 @cache
 def _seen(kind: type) -> list[str]:
     """The fields of a record to look at: a listing has many of a kind."""
-    return [one.name for one in fields(kind) if one.name not in _UNSEEN]
+    return [name for name in field_names(kind) if name not in _UNSEEN]
 
 
 def _with(event: Event, text: str) -> Event:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from stores.entries import JSON, Entry
+from stores.fields import field_names, is_record
 from stores.lookup import KeptHistoryLookup, OpenRunLookup, SessionLookup
 from stores.protocols import (
     Checkpointer,
@@ -157,5 +157,5 @@ def _plain(value: Any) -> str:
 
 def _fields(record: Any) -> dict[str, Any]:
     """A record as JSON, its type included, for entries of two types can have the same fields."""
-    assert is_dataclass(record), f"{record!r} is neither JSON nor a record"
-    return {"record": type(record).__name__} | {spec.name: getattr(record, spec.name) for spec in fields(record)}
+    assert is_record(record), f"{record!r} is neither JSON nor a record"
+    return {"record": type(record).__name__} | {name: getattr(record, name) for name in field_names(type(record))}

@@ -9,14 +9,16 @@ that stood in its source's chunk before the cut, and shares all chunks before th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
 
 from stores import codec
 from stores.codec import Lined
-from stores.entries import JSON
+from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
 from stores.file.names import chunk_name, is_key
@@ -24,9 +26,6 @@ from stores.file.root import Root
 
 ChunkPlace = tuple[str, str, int]
 """Where a chunk is: run id, key and number."""
-
-_STANDS = re.compile(rb'"first":\d+,"status":"\w+","entries":(\d+),')
-"""Where the run stood, as the header of a chunk says it after what `codec.opening` is told."""
 
 _NEEDED = frozenset(("id", "key", "n", "prev", "first", "status", "entries", "sum"))
 
@@ -109,13 +108,27 @@ class Chunk:
         return self.lined.first_record
 
 
-class Sealed(NamedTuple):
-    """The entries in a chunk that we wrote: how many stand ``before`` it, and ``rows`` for `codec.decode_entries`."""
+class Row(Struct, gc=False):
+    """What a save does to the transcript."""
 
-    before: int
-    rows: list[dict[str, JSON]]
+    entries: list[Entry] = []
+    keep: int | None = None
+
+
+class Sealed(Struct, gc=False):
+    """A chunk that is read for its transcript alone: of its saves nothing else is made."""
+
+    kind: Literal["chunk"]
+    id: str
+    key: str
+    n: int
+    prev: str | None
     sum: str
-    where: str
+    records: list[Row]
+    base: dict[str, Any] | None = None
+
+
+_SEALED = msgspec.json.Decoder(Sealed)
 
 
 def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | None:
@@ -133,24 +146,18 @@ def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | 
     return Chunk(lined, where)
 
 
-def opening_of(run_id: str, key: str) -> bytes:
-    """What each chunk of the run begins with."""
-    return codec.opening({"kind": "chunk", "id": run_id, "key": key})
-
-
-def read_sealed(folder: Folder, opening: bytes, n: int, prev: str | None) -> Sealed | None:
-    """The entries of chunk ``n``, checked, and nothing else of it, which takes half the time of `read_chunk`.
-
-    ``prev`` is the checksum of the one before. None: there is no such chunk, or not one that begins as ours do.
-    """
+def read_sealed(folder: Folder, run_id: str, key: str, n: int) -> Sealed | None:
+    """Chunk ``n``, checked. None when there is none, or none that is just what this version writes."""
     name = chunk_name(n)
     data = folder.read(name)
-    begin = b'%s"n":%d,"prev":%s,' % (opening, n, codec.dumps(prev))
-    if data is None or not data.startswith(begin) or not (stands := _STANDS.match(data, len(begin))):
+    if data is None:
         return None
-    where = folder.where(name)
-    checksum = codec.check(data, where=where)
-    return Sealed(int(stands[1]), codec.entry_rows(data), checksum, where)
+    codec.check(data, where=folder.where(name))
+    try:
+        chunk = _SEALED.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return chunk if (chunk.id, chunk.key, chunk.n) == (run_id, key, n) else None
 
 
 def chunk_there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:

@@ -87,7 +87,7 @@ class Tail:
 
     def add_record(self, record: dict[str, Any]) -> None:
         """A save as it stands in another chunk."""
-        self.lines.add(codec.encode_record(record))
+        self.lines.add(codec.dumps(record))
         self._passed(record.get("head"), record.get("keep"), len(record.get("entries", ())))
 
     def _passed(self, head: dict[str, JSON] | None, keep: int | None, entries: int) -> None:

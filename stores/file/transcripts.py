@@ -1,30 +1,29 @@
 """The transcript of a run, made from its chunks.
 
-Of the chunks before the last one nothing but the entries is parsed. That this is enough says a count in each chunk:
-where a save took entries back, or others set the chunk out, it does not fit, and then each save is looked at.
+Of the chunks before the last one nothing but the entries is made. Where they are not just what this version writes,
+each save is looked at.
 """
 
 from __future__ import annotations
 
-from stores import codec
 from stores.entries import Entry, in_call_order
 from stores.file.chunks import (
     Chunk,
     ChunkPlace,
     base_of,
-    chunk_there,
+    checked_place,
     data_folder,
-    opening_of,
     read_all,
     read_from,
     read_sealed,
 )
+from stores.file.names import chunk_name
 from stores.file.root import Root
 from stores.folding import entries_with, without_collections
 
 
 class _UnfitError(Exception):
-    """The chunks' entries alone are not the transcript."""
+    """A chunk is not there, is damaged, or holds what only a closer look can tell."""
 
 
 def transcript(root: Root, place: ChunkPlace, *, beyond: bool, upto: int | None = None) -> tuple[Chunk, list[Entry]]:
@@ -42,10 +41,12 @@ def transcript(root: Root, place: ChunkPlace, *, beyond: bool, upto: int | None 
 def _quickly(root: Root, place: ChunkPlace, upto: int | None, *, beyond: bool) -> tuple[Chunk, list[Entry]]:
     run_id, key, tail = place
     entries: list[Entry] = []
-    before = _add_sealed(root, (run_id, key, tail - 1), entries)
+    before = _add_sealed(root, (run_id, key, tail - 1), entries) if tail > 1 else None
     with data_folder(root, *place) as folder:
         for chunk in read_from(folder, run_id, key, tail, tail, beyond=beyond):
-            if chunk.entries != len(entries) or (chunk.n == tail and chunk.prev != before):
+            if chunk.n == 1 and chunk.base:
+                before = _add_sealed(root, base_of(chunk), entries)
+            if chunk.n == tail and chunk.prev != before:
                 raise _UnfitError
             entries = _after(chunk, entries, run_id, upto)
             last = chunk
@@ -55,16 +56,21 @@ def _quickly(root: Root, place: ChunkPlace, upto: int | None, *, beyond: bool) -
 def _add_sealed(root: Root, place: ChunkPlace, entries: list[Entry]) -> str | None:
     """Add the entries of the chunks up to ``place``, a fork's source first. Returns the checksum of the last one."""
     run_id, key, last = place
-    with data_folder(root, run_id, key, last or 1) as folder:
-        first = chunk_there(folder, run_id, key, 1)
-        before = _add_sealed(root, base_of(first), entries) if first.base else None
-        opening = opening_of(run_id, key)
+    before = None
+    with data_folder(root, *place) as folder:
         for n in range(1, last + 1):
-            sealed = read_sealed(folder, opening, n, before)
-            if sealed is None or sealed.before != len(entries):
+            chunk = read_sealed(folder, run_id, key, n)
+            if chunk is None:
                 raise _UnfitError
-            entries += codec.decode_entries(sealed.rows, where=sealed.where, run_id=run_id)
-            before = sealed.sum
+            if n == 1 and chunk.base:
+                before = _add_sealed(root, checked_place(chunk.base, folder.where(chunk_name(n))), entries)
+            if chunk.prev != before:
+                raise _UnfitError
+            for row in chunk.records:
+                if row.keep is not None:
+                    entries[:] = in_call_order(entries)[: row.keep]
+                entries += row.entries
+            before = chunk.sum
     return before
 
 

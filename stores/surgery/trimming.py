@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stores.entries import JSON, Entry, ToolResultEntry
+from stores.fields import changed
 from stores.references import ResultRef, results_of
 
 _RECORD = 96
@@ -90,7 +91,7 @@ def _shortened(
     trimmed = {**before, "kept": len(head)}
     output = head + _marker(trimmed, reference)
     cost = 0 if result.trimmed else _RECORD
-    return replace(result, output=output, trimmed=trimmed) if len(output) + cost < len(result.output) else None
+    return changed(result, output=output, trimmed=trimmed) if len(output) + cost < len(result.output) else None
 
 
 def _marker(trimmed: dict[str, JSON], reference: ResultRef) -> str:

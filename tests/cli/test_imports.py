@@ -11,15 +11,15 @@ import pytest
 from tests.cli.lovia import Lovia
 
 LIBRARIES = (
-    "typer", "asyncio", "orjson", "filelock", "pydantic", "ruamel", "jsonschema", "docstring_parser", "rich", "sqlite3",
-    "openai", "anthropic", "httpx", "httpx2", "mcp", "yaml", "typing_extensions", "subprocess", "logging",
+    "typer", "asyncio", "orjson", "msgspec", "filelock", "pydantic", "ruamel", "jsonschema", "docstring_parser", "rich",
+    "sqlite3", "openai", "anthropic", "httpx", "httpx2", "mcp", "yaml", "typing_extensions", "subprocess", "logging",
     "importlib.metadata", "stores.records", "lovia_cli.agent", "lovia_cli.render.listings",
 )  # fmt: skip
 
 NOTHING: set[str] = set()
 HELP = {"typer", "subprocess"}
 """A right command line needs no typer: it is for help, and for saying what is wrong."""
-READS = {"orjson", "stores.records"}
+READS = {"orjson", "msgspec", "typing_extensions", "stores.records"}
 LISTS = READS | {"lovia_cli.render.listings"}
 LOOP = {"asyncio", "subprocess", "logging", "lovia_cli.agent"}
 WRITES = READS | LOOP | {"filelock"}
@@ -56,8 +56,8 @@ TABLE = [
     (WRITES, ["runs", "finalize", "r1"]),
     (WRITES, ["resume", "r1"]),  # a replay: it needs no agent
     (CHECKS, ["validate", "agent.yaml"]),
-    (CHECKS | TOOLS, ["validate", "tools.yaml"]),
-    (CHECKS | {"stores.records"}, ["validate", "asks.yaml"]),
+    (CHECKS | TOOLS | {"msgspec"}, ["validate", "tools.yaml"]),
+    (CHECKS | {"msgspec", "stores.records"}, ["validate", "asks.yaml"]),
     (RUNS, ["run", "agent.yaml", "go"]),
     (RUNS, ["run", "agent.yaml", "go", "--json"]),
     (READS, ["compare", "r1", "u1"]),
@@ -67,7 +67,7 @@ TABLE = [
     (READS | LOOP | CHECKS, ["replay", "r1", "--agent", "agent.yaml"]),
     (READS, ["export", "r1"]),
     (READS, ["export", "u1", "--format", "html"]),
-    (READS | {"pydantic", "typing_extensions"}, ["export", "r1", "--format", "scripted"]),
+    (READS | {"pydantic"}, ["export", "r1", "--format", "scripted"]),
     (READS, ["import", "agent.yaml"]),
 ]
 

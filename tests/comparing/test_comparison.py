@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,7 +11,15 @@ from hypothesis import strategies as st
 
 from lovia_cli import compare_trajectories
 from lovia_cli.comparing import Act, Trajectory
-from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
+from stores.entries import (
+    AssistantTextEntry,
+    Entry,
+    InputEntry,
+    ReasoningEntry,
+    ToolCallEntry,
+    ToolResultEntry,
+)
+from stores.fields import changed
 from stores.records import RunHead, RunSnapshot
 from tests.comparing.kit import Call, Step, rows, run
 
@@ -141,7 +148,7 @@ def test_h4_reasoning_counts_and_what_only_a_provider_understands_does_not() -> 
     thinking = Step("ok", reasoning="hm")
     assert compare_trajectories(run(thinking), run(thinking._replace(reasoning="aha"))).diverged_at == 1
     signed = [
-        replace(entry, provider={"signature": "x"}) if isinstance(entry, ReasoningEntry) else entry
+        changed(entry, provider={"signature": "x"}) if isinstance(entry, ReasoningEntry) else entry
         for entry in run(thinking)
     ]
     assert compare_trajectories(run(thinking), signed).same
@@ -167,7 +174,7 @@ def test_h4_json_is_compared_by_what_it_means(one: str, other: str, same: bool) 
 def test_h4_a_pending_call_and_another_kind_of_result_differ() -> None:
     pending = Step(calls=[Call("weather", {"city": "Lisbon"}, None)])
     assert compare_trajectories(run(LOOK), run(pending)).diverged_at == 1
-    failed = [replace(entry, kind="error") if isinstance(entry, ToolResultEntry) else entry for entry in run(LOOK)]
+    failed = [changed(entry, kind="error") if isinstance(entry, ToolResultEntry) else entry for entry in run(LOOK)]
     assert compare_trajectories(run(LOOK), failed).diverged_at == 1
 
 

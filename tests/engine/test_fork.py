@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from stores.entries import (
     entry_to_json,
 )
 from stores.errors import StoreWriteError
+from stores.fields import changed
 from stores.file import FileCheckpointer, FileSession
 from stores.memory import InMemoryCheckpointer, InMemorySession
 from stores.records import RunHead, RunInfo, RunSnapshot
@@ -197,7 +197,7 @@ async def test_d4_a_transcript_is_clean_text(store: Any) -> None:
         ([{"type": "input", "text": ["go"]}], r"message 1: a input entry has a wrong text: \['go'\]"),
         ([{"type": "input", "text": "go", "role": "robot"}], "message 1: a input entry has a wrong role: 'robot'"),
         ([SAID, {"type": "tool_call", "id": 5, "name": "work"}], "message 2: a tool_call entry has a wrong id: 5"),
-        ([SAID, replace(CALL, arguments=5)], "message 2: a tool_call entry has a wrong arguments: 5"),  # type: ignore[arg-type] # wrong on purpose
+        ([SAID, changed(CALL, arguments=5)], "message 2: a tool_call entry has a wrong arguments: 5"),  # type: ignore[arg-type] # wrong on purpose
         ([SAID, {"type": "tool_call", "id": "c"}], "message 2: a tool_call entry lacks a field: 'name'"),
     ],
 )
@@ -220,12 +220,12 @@ A, B, OTHER = (ToolCallEntry(id=id, name="pay") for id in ("a", "b", "other"))
         ([OTHER, B], []),
         ([A, A], ["1.1"]),
         ([ToolCallEntry(id="a", name="look"), B], []),
-        ([OTHER, replace(RESULT, call_id="other"), A], ["2.1"]),
-        ([A, replace(RESULT, call_id="a"), B], []),
+        ([OTHER, changed(RESULT, call_id="other"), A], ["2.1"]),
+        ([A, changed(RESULT, call_id="a"), B], []),
     ],
 )
 def test_z5_what_says_that_a_call_may_have_run_goes_where_the_call_goes(calls: list[Any], marks: list[str]) -> None:
-    before = [SAID, *(replace(call, step=1, position=n) for n, call in enumerate((A, B), 1))]
+    before = [SAID, *(changed(call, step=1, position=n) for n, call in enumerate((A, B), 1))]
     done = apply_patch(Patch(messages=[SAID, *calls]), RunHead(steps=1, started_calls=["1.1"]), before)
     assert done.head.get("started_calls", ["1.1"]) == marks
 

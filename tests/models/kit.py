@@ -8,13 +8,13 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lovia_cli.models.base import Delta, Model, ModelRequest, ModelResponse, ToolSpec
 from lovia_cli.models.transcript import WireTranscript
 from stores.entries import Entry, InputEntry, ToolCallEntry, ToolResultEntry, entry_from_json, entry_to_json
+from stores.fields import changed
 
 SERVERS = Path(__file__).parent.parent / "servers"
 TOOL = ToolSpec(name="sh", description="Run a command.", parameters={"type": "object", "properties": {"cmd": {}}})
@@ -95,7 +95,7 @@ class Talk:
     def request(self, **more: Any) -> ModelRequest:
         entries = wire_transcript(self.entries)
         request = ModelRequest(run_id="r", agent="a", number=1, system=self.system, entries=entries, tools=[TOOL])
-        return replace(request, **more)
+        return changed(request, **more)
 
     async def step(self, outputs: Sequence[str] = (), **more: Any) -> ModelResponse:
         """Ask once, store the response, and a result for each call (the last output again when they run out)."""
@@ -106,9 +106,9 @@ class Talk:
         calls: list[ToolCallEntry] = []
         for entry in response.entries:
             if isinstance(entry, ToolCallEntry):
-                entry = replace(entry, position=len(calls) + 1)
+                entry = changed(entry, position=len(calls) + 1)
                 calls.append(entry)
-            self.groups[-1].append(entry_to_json(replace(entry, step=step)))
+            self.groups[-1].append(entry_to_json(changed(entry, step=step)))
         texts = [*outputs, *([outputs[-1] if outputs else "ok"] * len(calls))]
         for call, text in zip(calls, texts, strict=False):
             result = ToolResultEntry(call_id=call.id, output=text, step=step, position=call.position)

@@ -12,6 +12,7 @@ import pytest
 from stores.codec import Lines
 from stores.entries import (
     AssistantTextEntry,
+    Entry,
     InputEntry,
     ReasoningEntry,
     ToolCallEntry,
@@ -208,13 +209,12 @@ async def test_d1_a_run_loads_whoever_set_out_its_chunks_and_whatever_stands_in_
     before = None
     for number in range(1, len(files(path, "data/*/*.json")) + 1):
         rewrite(chunk(path, number), prev=before)
-        assert b"\t" not in chunk(path, number).read_bytes()
         before = read(chunk(path, number))["sum"]
     assert number == 3
     assert await store.checkpointer.load("r") == expected
 
 
-async def test_d1_a_loss_in_one_chunk_is_not_made_up_for_by_a_cut_in_another(path: Path) -> None:
+async def test_a_save_that_takes_entries_back_does_so_wherever_it_stands(path: Path) -> None:
     store = FileStore(path)
     saves = [first(), *(later(number, "x" * 2_000) for number in range(2, 40))]
     saves[20].keep = 9
@@ -222,11 +222,7 @@ async def test_d1_a_loss_in_one_chunk_is_not_made_up_for_by_a_cut_in_another(pat
         await go_on(lease, *saves)
     cut = next(file for file in files(path, "data/*/*.json") if b'"keep":9' in file.read_bytes())
     assert cut == chunk(path, 2)
-    for _ in range(11):  # as the format was before it had tabs: as many entries as the cut takes back
-        reseal(chunk(path, 1), b"\t", b"")
-    for number in (2, 3, 4):
-        before = read(chunk(path, number - 1))["sum"].encode()
-        reseal(chunk(path, number), b'"prev":"' + read(chunk(path, number))["prev"].encode(), b'"prev":"' + before)
+    assert len(files(path, "data/*/*.json")) == 4
     loaded, expected = await store.checkpointer.load("r"), fold("r", saves)
     assert loaded is not None
     assert expected is not None
@@ -259,12 +255,13 @@ async def test_d3_one_bit_of_one_answer_is_damage(path: Path, number: int) -> No
 async def test_a_forks_saves_are_set_out_like_all_others(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "r", 8)
+    (source,) = files(path, "data/*/*.json")
     async with store.checkpointer.lease("f") as lease:
         await lease.fork("r", Save(number=6, step=5, at=9.0, event="forked", head={"status": "interrupted"}))
-    shared = files(path, "data/*/*.json")
-    lines = [line for file in shared for line in file.read_bytes().split(b"\n") if b'"entries":[' in line]
-    assert len(lines) == 8 + 5
-    assert [line.count(b'\t"entries":[') for line in lines] == [1] * len(lines)
+    (fork,) = set(files(path, "data/*/*.json")) - {source}
+    lines = source.read_bytes().split(b"\n")[1:6]
+    assert [b'"entries":[' in line for line in lines] == [True] * 5
+    assert fork.read_bytes().split(b"\n")[1:6] == lines
 
 
 async def test_d3_a_chunk_without_a_save_is_damage(path: Path) -> None:
@@ -298,6 +295,10 @@ ROWS_AND_ENTRIES = [
     ({"type": "assistant_text", "text": "a", "step": 2}, AssistantTextEntry(text="a", step=2)),
     ({"type": "assistant_text", "text": "a", "mood": 1}, AssistantTextEntry(text="a", extra={"mood": 1})),
     ({"type": "assistant_text", "text": "a"}, AssistantTextEntry(text="a")),
+    (
+        {"type": "assistant_text", "text": "a", "extra": {"b": 1}},
+        AssistantTextEntry(text="a", extra={"extra": {"b": 1}}),
+    ),
     ({"type": "reasoning", "text": "r", "provider": {"b": 1}}, ReasoningEntry(text="r", provider={"b": 1})),
     (
         {"type": "tool_call", "id": "c", "name": "n", "arguments": "{1", "step": 2, "position": 3},
@@ -339,15 +340,36 @@ ROWS_AND_ENTRIES = [
 ]
 
 
-async def test_d1_an_entry_is_read_with_whatever_fields_it_has(path: Path) -> None:
-    store = await fill(path)
-    file = only(path, f"data/{read(only(path, 'runs/short.*.json'))['key']}/000001.json")
-    records = read(file)["records"]
-    records[0]["entries"] = [row for row, _ in ROWS_AND_ENTRIES]
-    rewrite(file, records=records)
-    snapshot = await store.checkpointer.load("short")
+@pytest.mark.parametrize(("row", "entry"), ROWS_AND_ENTRIES, ids=str)
+async def test_d1_an_entry_is_read_with_whatever_fields_it_has(path: Path, row: dict[str, Any], entry: Entry) -> None:
+    store = FileStore(path)
+    saves = [first(), *(later(number, "x" * 2_000) for number in range(2, 40))]
+    async with store.checkpointer.lease("r") as lease:
+        await go_on(lease, *saves)
+    before = None
+    for number in (1, 2, 3, 4):
+        records = read(chunk(path, number))["records"]
+        records[3]["entries"] = [row]
+        saves[records[3]["save"] - 1].entries = [entry]
+        rewrite(chunk(path, number), records=records, prev=before)
+        before = read(chunk(path, number))["sum"]
+    snapshot, expected = await store.checkpointer.load("r"), fold("r", saves)
     assert snapshot is not None
-    assert snapshot.entries[: len(ROWS_AND_ENTRIES)] == [entry for _, entry in ROWS_AND_ENTRIES]
+    assert expected is not None
+    assert snapshot.entries == expected.entries
+
+
+async def test_d1_an_unknown_type_in_a_chunk_that_others_follow_names_that_chunk(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 40, text="x" * 2_000)
+    records = read(chunk(path, 2))["records"]
+    records[3]["entries"] = [{"type": "hologram"}]
+    rewrite(chunk(path, 2), records=records)
+    for number in (3, 4):
+        rewrite(chunk(path, number), prev=read(chunk(path, number - 1))["sum"])
+    with pytest.raises(UnknownEntryError, match="run 'r' has an unknown entry type 'hologram'") as caught:
+        await store.checkpointer.load("r")
+    assert caught.value.where == str(chunk(path, 2))
 
 
 @pytest.mark.parametrize(

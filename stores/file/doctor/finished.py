@@ -15,6 +15,7 @@ from functools import partial
 from stores import codec
 from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError
+from stores.fields import changed
 from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.problem import NO_DAMAGE, Problem
 from stores.file.doctor.quarantine import copy_aside, set_aside
@@ -95,7 +96,7 @@ def _as_appended(root: Root, session_id: str, segment: Segment) -> Segment:
     with suppress(StoreError), root.open_folder(RESULTS, name_of(segment.run_id)) as folder:
         for index, reference, result in results_of(segment.run_id, segment.entries):
             if result.trimmed and folder:
-                entries[index] = replace(result, output=read_output(folder, reference) or "", trimmed=None)
+                entries[index] = changed(result, output=read_output(folder, reference) or "", trimmed=None)
         if entries_checksum(entries) == checksum:
             return replace(segment, entries=entries)
     return segment

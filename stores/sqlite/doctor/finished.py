@@ -15,6 +15,7 @@ from stores import codec
 from stores.closing import save_of_segment
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError, StoreError
+from stores.fields import changed
 from stores.records import Segment
 from stores.references import results_of
 from stores.sqlite.logs import new_log
@@ -79,7 +80,7 @@ def with_archived(connection: Connection, segment: Segment) -> list[Entry]:
             for index, reference, result in results_of(segment.run_id, segment.entries):
                 if result.trimmed:
                     output = read_result(connection, reference, where="") or ""
-                    entries[index] = replace(result, output=output, trimmed=None)
+                    entries[index] = changed(result, output=output, trimmed=None)
     return entries
 
 

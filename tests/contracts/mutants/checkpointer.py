@@ -11,6 +11,7 @@ from typing import Any
 from stores.conformance import CheckpointerContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import ToolResultEntry
+from stores.fields import changed, field_names
 from stores.memory.runs import _Run
 from stores.records import CONSTANT_HEAD_FIELDS, RunHead, RunSnapshot, Save, Status, fold
 from stores.values import plain
@@ -163,9 +164,9 @@ def _forgets(kind: type[Any], field: str) -> dict[str, Any]:
 plant_family(
     Recording,
     {
-        f"Forgets_{kind.__name__}_{spec.name}": _forgets(kind, spec.name)
+        f"Forgets_{kind.__name__}_{name}": _forgets(kind, name)
         for kind in dict.fromkeys(type(entry) for entry in every_entry())
-        for spec in fields(kind)
+        for name in field_names(kind)
     },
     Contract.test_r2_every_entry_comes_back_with_every_field,
 )
@@ -187,7 +188,7 @@ class GuessesTheStatus(Recording):
 class CutsLargeOutputs(Recording):
     def change(self, save: Save) -> None:
         save.entries = [
-            replace(entry, output=entry.output[:65536]) if isinstance(entry, ToolResultEntry) else entry
+            changed(entry, output=entry.output[:65536]) if isinstance(entry, ToolResultEntry) else entry
             for entry in save.entries
         ]
 

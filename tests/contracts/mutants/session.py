@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from copy import deepcopy
-from dataclasses import fields, replace
 from typing import Any
 
 from stores import codec
@@ -12,6 +11,7 @@ from stores.conformance import SessionContract as Contract
 from stores.conformance.samples import every_entry
 from stores.entries import Entry, ToolResultEntry
 from stores.errors import LoviaError, SegmentDiffersError, SessionNotFoundError, StoreError
+from stores.fields import changed, field_names
 from stores.memory.sessions import _Conversation
 from stores.records import Segment
 from stores.values import plain
@@ -289,7 +289,7 @@ class MakesWhatItCanOfEveryEntry(BadSession):
     async def append(
         self, session_id: str, entries: list[Entry], *, run_id: str | None = None, meta: Any = None
     ) -> str:
-        clean: list[Any] = [replace(entry, extra=plain(entry.extra)) for entry in entries]
+        clean: list[Any] = [changed(entry, extra=plain(entry.extra)) for entry in entries]
         return await super().append(session_id, clean, run_id=run_id, meta=meta)
 
 
@@ -301,9 +301,9 @@ def _forgets(kind: type[Any], field: str) -> dict[str, Any]:
 plant_family(
     _Changing,
     {
-        f"Forgets_{kind.__name__}_{spec.name}": _forgets(kind, spec.name)
+        f"Forgets_{kind.__name__}_{name}": _forgets(kind, name)
         for kind in dict.fromkeys(type(entry) for entry in every_entry())
-        for spec in fields(kind)
+        for name in field_names(kind)
     },
     Contract.test_d1_every_entry_comes_back_with_every_field,
 )
