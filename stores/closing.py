@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from stores.entries import JSON, AssistantTextEntry, Entry
 from stores.records import RunHead, RunSnapshot, Save, Segment, Status, fold
+from stores.shapes import HEAD
 
 
 def segment_meta(head: RunHead, finished_at: float | None) -> dict[str, JSON]:
@@ -38,16 +38,16 @@ def save_of_segment(segment: Segment, session_id: str, known: dict[str, JSON] | 
 
     ``known`` are head fields that others tell: the run with whose segment its history ended, its parent.
     """
-    run, timing = _part(segment, "run"), _part(segment, "timing")
+    told = {name: value for name, value in segment.told.items() if name in HEAD and HEAD[name](value)}
     steps = max((entry.step for entry in segment.entries), default=0)
-    head = {name: run[name] for name in _KEPT if run.get(name) is not None}
-    head |= {"status": Status.COMPLETED.value, "session_id": session_id, "started_at": timing.get("started_at")}
+    head = {name: told[name] for name in _KEPT if told.get(name) is not None}
+    head |= {"status": Status.COMPLETED.value, "session_id": session_id, "started_at": segment.started_at}
     head["output"] = last_text(segment.entries)
     head |= {name: value for name, value in (known or {}).items() if value is not None}
-    at = timing.get("finished_at")
+    at = segment.finished_at
     return Save(
         number=1,
-        step=run.get("steps", steps),
+        step=told.get("steps", steps),
         at=time.time() if at is None else at,
         event="imported",
         entries=list(segment.entries),
@@ -59,7 +59,7 @@ def snapshot_of_segment(segment: Segment, session_id: str) -> RunSnapshot:
     """A completed run whose checkpoint is gone (R4): what a doctor would write of it, of which no save is stored."""
     run = fold(segment.run_id, [save_of_segment(segment, session_id)])
     assert run is not None
-    run.head.save, run.head.updated_at = 0, _part(segment, "timing").get("finished_at")
+    run.head.save, run.head.updated_at = 0, segment.finished_at
     return run
 
 
@@ -70,8 +70,3 @@ def last_text(entries: Sequence[Entry]) -> str:
 
 
 _KEPT = ("agent", "tool_calls", "usage", "cost_usd", "finish_reason", "config")
-
-
-def _part(segment: Segment, name: str) -> dict[str, Any]:
-    part = segment.meta.get(name)
-    return part if isinstance(part, dict) else {}

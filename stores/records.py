@@ -63,10 +63,11 @@ class Usage:
         return {f.name: getattr(self, f.name) for f in fields(Usage)}
 
     @staticmethod
-    def from_json(data: dict[str, JSON] | None) -> Usage:
-        """Lenient: missing numbers are unknown, fields we do not know are ignored."""
-        known = {f.name for f in fields(Usage)}
-        return Usage(**{name: value for name, value in (data or {}).items() if name in known})
+    def from_json(data: JSON) -> Usage:
+        """Lenient: missing numbers are unknown; fields we do not know, and what is no number, are ignored."""
+        told = data if isinstance(data, dict) else {}
+        known = {f.name: told.get(f.name) for f in fields(Usage)}
+        return Usage(**{name: value for name, value in known.items() if type(value) is int})
 
 
 def _plus(a: int | None, b: int | None) -> int | None:
@@ -232,6 +233,27 @@ class Segment:
     entries: list[Entry] = field(repr=False)
     meta: dict[str, JSON] = field(default_factory=dict)
     truncated: bool = False
+
+    @property
+    def told(self) -> dict[str, JSON]:
+        """What a run of lovia's noted of itself in ``meta``: empty where that is another writer's."""
+        told = self.meta.get("run")
+        return told if isinstance(told, dict) else {}
+
+    @property
+    def started_at(self) -> float | None:
+        """When that run began, in epoch seconds; None where ``meta`` does not tell."""
+        return self._time("started_at")
+
+    @property
+    def finished_at(self) -> float | None:
+        """When it ended."""
+        return self._time("finished_at")
+
+    def _time(self, name: str) -> float | None:
+        timing = self.meta.get("timing")
+        at = timing.get(name) if isinstance(timing, dict) else None
+        return at if isinstance(at, int | float) else None
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -58,8 +58,8 @@ def saved_for_run(past: Thing, run_id: str | None) -> tuple[Saved, Saved]:
     own = Saved.of(info.config) if info else Saved()
     if own.agent_file or not past.segments:
         return own, own
-    run = next((found for segment in reversed(past.segments) if (found := segment.meta.get("run"))), None)
-    return own, Saved.of(run.get("config") if isinstance(run, dict) else None)
+    told = next((segment.told for segment in reversed(past.segments) if segment.told), {})
+    return own, Saved.of(told.get("config"))
 
 
 def find_agent(given: str | None, last: Saved, stores: Stores, environ: Mapping[str, str]) -> Path:

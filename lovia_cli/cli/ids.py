@@ -43,8 +43,7 @@ class Thing:
     def configs(self) -> Iterator[Any]:
         """What its runs were started with, as far as that is kept."""
         yield from (run.config for run in [*([self.run] if self.run else []), *self.unfinished])
-        runs = (segment.meta.get("run") for segment in self.segments)
-        yield from (run.get("config") for run in runs if isinstance(run, dict))
+        yield from (segment.told.get("config") for segment in self.segments)
 
 
 def split(given: str) -> tuple[Kind | None, str]:
@@ -202,10 +201,10 @@ async def _run_of_session(stores: Stores, name: str) -> Meant | None:
             f"the last run of session {name!r} was cut short by a rewind, and cannot go on",
             hint="start another: lovia run --session SESSION TEXT",
         )
-    info, run = await stores.runs.info(last.run_id), last.meta.get("run")
+    info = await stores.runs.info(last.run_id)
     if info and info.session_id != name and await _has_same(stores, info.session_id, last):
         return Meant.of(await _readable(stores, info))  # the session is a fork, and shares what that one ended with
-    return Meant(last.run_id, name, info.config if info else run.get("config") if isinstance(run, dict) else None)
+    return Meant(last.run_id, name, info.config if info else last.told.get("config"))
 
 
 async def _has_same(stores: Stores, session_id: str | None, segment: Segment) -> bool:

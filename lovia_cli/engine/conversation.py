@@ -39,8 +39,7 @@ class Conversation:
 
     def environment(self) -> set[str]:
         """The variables that the agent files of the session's runs named: an answer may quote what their tools said."""
-        runs = [segment.meta.get("run") for segment in self.segments]
-        return {name for run in runs if isinstance(run, dict) for name in names_in(run.get("config"))}
+        return {name for segment in self.segments for name in names_in(segment.told.get("config"))}
 
     def entries(self) -> list[Entry]:
         """The flat history."""

@@ -29,8 +29,8 @@ _BEGINNINGS = {
 }
 """How the files begin that a model is sent as bytes: the images that all providers take, and PDF."""
 _HINT = "attach a PNG, JPEG, GIF or WebP image, a PDF or a text file"
-_HEAD = 64
-"""Characters of base64 that hold the beginning of a file."""
+_HEAD = 1368
+"""Characters of base64 that hold the first 1,024 bytes of a file, in which a PDF must say that it is one."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,7 +54,7 @@ class Attachment:
 
 
 def attachment(part: dict[str, JSON]) -> Attachment:
-    """What ``part`` is; of an image its content tells which. Raises `BadAnswer` for what no model reads."""
+    """What ``part`` is; of an image or a PDF its content tells which. Raises `BadAnswer` for what no model reads."""
     media_type = str(part.get("media_type") or "application/octet-stream").lower()
     name, data = str(part.get("name") or "attachment"), str(part.get("data") or "")
     if media_type.startswith("text/") or media_type in _TEXT_TYPES or media_type.endswith(("+json", "+xml")):
@@ -63,11 +63,11 @@ def attachment(part: dict[str, JSON]) -> Attachment:
         raise _unread(name, media_type)
     if not data:
         raise BadAnswer(f"the attachment {name!r} is empty", retryable=False, hint=_HINT)
-    found = PDF if media_type == PDF else media_type_of(_decode(name, data[:_HEAD]))
-    if found:
+    head = _decode(name, data[:_HEAD])
+    if found := media_type_of(head) or (PDF if media_type == PDF and b"%PDF-" in head else None):
         return Attachment("pdf" if found == PDF else "image", name, found, data=data)
     if media_type in _BEGINNINGS:
-        raise BadAnswer(f"the attachment {name!r} is no {media_type}, nor another image", retryable=False, hint=_HINT)
+        raise BadAnswer(f"the attachment {name!r} is no {media_type}, nor an image", retryable=False, hint=_HINT)
     raise _unread(name, media_type)
 
 

@@ -11,6 +11,7 @@ from lovia_cli.render.table import Column, table
 from lovia_cli.render.terminal import Paint, safe, width
 from lovia_cli.render.times import clock, when
 from lovia_cli.render.words import counted
+from stores.records import Usage
 
 Listing = Overview | RunTrees | RunHistory | SessionHistory
 
@@ -141,12 +142,12 @@ def _session_history(answer: SessionHistory, paint: Paint, columns: int | None) 
     yield f"session {paint.bold(safe(answer.session_id, lines=False))}: {counted(len(answer.segments), 'finished run')}"
     rows = []
     for number, segment in enumerate(answer.segments, answer.first):
-        run, timing = _dict(segment.meta.get("run")), _dict(segment.meta.get("timing"))
+        run = segment.told
         rows.append(
             [
                 str(number),
                 segment.run_id,
-                when(timing.get("finished_at"), short=columns is not None),
+                when(segment.finished_at, short=columns is not None),
                 str(run.get("steps", "-")),
                 str(len(segment.entries)),
                 _tokens(run.get("usage")),
@@ -169,13 +170,8 @@ def _id(row: dict[str, Any]) -> str:
 
 
 def _tokens(usage: Any) -> str:
-    known = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
-    numbers = [number for number in known if number is not None]
-    return str(sum(numbers)) if numbers else "-"
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    known = Usage.from_json(usage)
+    return "-" if known.input_tokens is known.output_tokens is None else str(known.total_tokens)
 
 
 def _or_dash(value: str | None) -> str:

@@ -86,16 +86,16 @@ def _run_facts(run: RunSnapshot) -> Iterator[tuple[str, str]]:
 
 
 def _part_of_segment(segment: Segment) -> Part:
-    told: dict[str, Any] = segment.meta.get("run") or {}
-    facts = list(_numbers(told.get("steps", "-"), told.get("tool_calls", "-"), told.get("usage") or {}))
+    told = segment.told
+    facts = list(_numbers(told.get("steps", "-"), told.get("tool_calls", "-"), told.get("usage")))
     if segment.truncated:
         facts.append(("end", "cut off by a rewind"))
     return Part(f"run {safe(segment.run_id, lines=False)}", facts, segment.entries)
 
 
-def _numbers(steps: Any, tool_calls: Any, usage: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "steps", str(steps)
-    yield "tool calls", str(tool_calls)
+def _numbers(steps: Any, tool_calls: Any, usage: Any) -> Iterator[tuple[str, str]]:
+    yield "steps", safe(str(steps), lines=False)
+    yield "tool calls", safe(str(tool_calls), lines=False)
     if tokens := Usage.from_json(usage).total_tokens:
         yield "tokens", str(tokens)
 

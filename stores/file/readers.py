@@ -78,6 +78,11 @@ def _parts_of(root: Root, name: str) -> int:
     return 0
 
 
+def is_marked(root: Root, name: str) -> bool:
+    """True when a session has a mark of a fork of that name, whether there is one or not. No folder is opened."""
+    return any(os.path.lexists(root.part("sessions", source, FORKS, f"{name}.json")) for source in session_names(root))
+
+
 def is_begun(folder: str) -> bool:
     """True when the session folder holds segments or runs: it is no fork's that is gone."""
     opened, markers = Folder.open(folder), Folder.open(f"{folder}/open")

@@ -20,7 +20,7 @@ from stores.codec import Lines
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
 from stores.file.disk import Folder
-from stores.file.names import FORKS, digest, parse_segment_name, segment_name
+from stores.file.names import FORKS, digest, name_of, parse_segment_name, segment_name
 from stores.file.places import (
     Place,
     as_forked,
@@ -30,6 +30,7 @@ from stores.file.places import (
     read_segment,
     session_folder,
 )
+from stores.file.readers import is_begun, is_marked
 from stores.file.root import Root
 from stores.file.session_json import SESSION, base_parts, check_name, fresh_session, read_session
 from stores.records import Segment
@@ -71,7 +72,9 @@ def read_log(root: Root, session_id: str) -> Log:
             return Log(session_id, fresh_session(session_id), [], [])
         fields = read_session(folder, session_id)
         places = places_in(folder)
-        is_lost = fields is None and bool(places) and is_lost_beside(folder, places)
+        is_lost = fields is None and (
+            is_lost_beside(folder, places) if places else _is_lost_alone(root, folder, session_id)
+        )
     if fields is None:
         fields = fresh_session(session_id)
         if is_lost:
@@ -114,7 +117,23 @@ def is_lost_beside(folder: Folder, places: list[Place]) -> bool:
     """True when session.json was there beside those segments: without it stands a first append that was cut off."""
     found = Folder.open(folder.where(FORKS))
     with found or nullcontext():
-        return any(place.n != 1 or place.epoch for place in places) or (found is not None and any(found.records()))
+        if any(place.n != 1 or place.epoch for place in places) or (found is not None and any(found.records())):
+            return True
+    return any(_goes_on(place) for place in places)
+
+
+def _goes_on(place: Place) -> bool:
+    """True for a first segment of its own that a fork has: entries stand before it."""
+    try:
+        document = read_segment(place, None)
+    except StoreDamagedError:
+        return False
+    return bool(document and document["first"])
+
+
+def _is_lost_alone(root: Root, folder: Folder, session_id: str) -> bool:
+    """True when session.json was there, of a fork that has no segment of its own but a run, which its folder shows."""
+    return session_id not in root.unused_sessions and is_begun(folder.path) and is_marked(root, name_of(session_id))
 
 
 def _live(places: Sequence[Place], fields: dict[str, Any], folder: str) -> list[Place]:

@@ -16,7 +16,6 @@ import time
 from typing import Any
 
 from stores.errors import RunExistsError
-from stores.file.disk import Folder
 from stores.file.names import FORKS, name_of, parse_segment_name
 from stores.file.places import Place, read_segment, session_folder
 from stores.file.readers import marks, place_mark
@@ -107,14 +106,15 @@ def unmark(root: Root, session_id: str, fork_id: str) -> None:
             found.sync()
         sweep_dead(folder, (place.file for place in log.places))
         if log.fields.get("cleared"):
-            remove_emptied(folder)
+            remove_emptied(root, session_id)
 
 
-def remove_emptied(folder: Folder) -> None:
+def remove_emptied(root: Root, session_id: str) -> None:
     """The last file of a cleared session goes, unless forks read segments of it: their epochs must not come again."""
-    if not any(parse_segment_name(name) for name in folder.names()):
-        folder.unlink(SESSION)
-        folder.sync()
+    with root.open_folder(*session_folder(session_id)) as folder:
+        if folder and not any(parse_segment_name(name) for name in folder.names()):
+            folder.unlink(SESSION)
+            folder.sync()
 
 
 def _fields(root: Root, session_id: str) -> dict[str, Any] | None:

@@ -141,22 +141,23 @@ class FileSession:
         check_id(session_id, "session id")
         if await self._is_there(session_id):
             async with session_lock(self._root, session_id):
-                await self._unmark(session_id, await self._call(self._clear, session_id))
+                await self._discard(session_id)
 
-    async def _unmark(self, gone: str, shared: list[str]) -> None:
-        """A forked session is gone: what only it read of the sessions it began with goes too.
+    async def _discard(self, session_id: str) -> None:
+        """Clear the session, whose lock is held, and take away what only it read of those it began with.
 
-        Its lock is held until then: the doctor takes what is marked there for somebody's work.
+        Its session.json goes last: beside a mark it must not be missing.
         """
-        for session_id in shared:
-            async with session_lock(self._root, session_id):
-                await self._call(unmark, self._root, session_id, gone)
+        for source in await self._call(self._clear, session_id):
+            async with session_lock(self._root, source):
+                await self._call(unmark, self._root, source, session_id)
+        await self._call(remove_emptied, self._root, session_id)
 
     async def _is_there(self, session_id: str) -> bool:
         return (await self._call(steady, lambda: read_log(self._root, session_id))).is_there
 
     def _clear(self, session_id: str) -> list[str]:
-        """A new epoch without segments is the commit; then the files go, session.json after all others are gone.
+        """A new epoch without segments is the commit; then their files go.
 
         Returns the sessions that it began with, if it was forked.
         """
@@ -169,7 +170,6 @@ class FileSession:
             sweep_dead(session.folder, (place.file for place in log.places))
             session.write_session(log.fields)
             sweep_dead(session.folder, ())
-            remove_emptied(session.folder)
         return shared
 
     async def fork_session(self, session_id: str | None, new_id: str, *, upto: str | None) -> None:
@@ -200,7 +200,8 @@ class FileSession:
             return False
         async with session_lock(self._root, new_id):
             is_bare = await self._call(bare_fork, self._root, new_id) is not None
-            await self._unmark(new_id, await self._call(self._clear, new_id) if is_bare else [])
+            if is_bare:
+                await self._discard(new_id)
         return is_bare
 
     async def rewind(self, session_id: str, *, keep_entries: int) -> int:

@@ -133,3 +133,24 @@ def test_r7_doctor_says_where_it_is_a_guess_which_runs_a_segment_was(lovia: Lovi
     told = " ".join(lovia("doctor", "--repair").out.split())
     assert (sure in told, guess in told, told.count("guess")) == (True, True, 1)
     assert lovia("doctor").code == 0
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["done", "not begun"])
+def test_d3_a_fork_that_lost_its_session_json_is_not_taken_for_a_new_session(lovia: Lovia, *, is_done: bool) -> None:
+    lovia.agent([{"text": "one"}, {"text": "two"}])
+    for run_id, text in (("r1", "first"), ("r2", "second")):
+        lovia("run", "agent.yaml", text, "--run-id", run_id, "-s", "talk")
+    assert lovia("fork", "r2", "--from-step", "0", "--new-id", "f").code == 0
+    if is_done:
+        assert lovia("resume", "run:f").out == "one\n"
+    shown = lovia("show", "session:f").out
+    [lost] = (lovia.folder / ".lovia" / "sessions").glob("f.*/session.json")
+    lost.unlink()
+    for command in (["show", "session:f"], ["resume", "run:f"], ["run", "agent.yaml", "third", "-s", "f"]):
+        ran = lovia(*command)
+        assert (ran.code, ran.out) == (10, ""), command
+        assert ran.err.splitlines()[:2] == ["error: session.json is missing", f"  where: {lost}"]
+    assert lovia("doctor", "--repair").code == 0
+    assert lovia("show", "session:f").out == shown
+    assert lovia("resume", "run:f").out == "one\n"
+    assert lovia("doctor").code == 0

@@ -1,10 +1,13 @@
 """`history` and `show`: what is listed, in which order, and how a transcript reads."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from lovia_cli import FileSession
+from stores.entries import AssistantTextEntry, Entry, InputEntry
 from tests.cli.lovia import Lovia, call, shell_tool
 from tests.cli.terminal import at_terminal
 
@@ -295,3 +298,26 @@ def test_s6_finalize_ends_a_run_as_it_stands(lovia: Lovia) -> None:
     assert (ran.code, ran.out) == (0, "so far\n")
     assert [segment["run_id"] for segment in lovia("history", "u1", "--json").json["segments"]] == ["r1"]
     assert lovia("runs", "finalize", "r1", "--json").json["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"run": "nightly", "timing": "soon"},
+        {"run": {"usage": {"input_tokens": "x"}, "steps": [1], "config": 5}, "timing": {"finished_at": "x"}},
+    ],
+)
+def test_s1_a_segment_with_anybodys_meta_is_shown_like_others(lovia: Lovia, meta: dict[str, object]) -> None:
+    """It is opaque: what lovia itself notes there is taken for that only where it is such."""
+    lovia.agent([{"text": "fine"}])
+    said: list[Entry] = [InputEntry(text="hi"), AssistantTextEntry(text="yo", step=1)]
+    asyncio.run(FileSession(lovia.folder / ".lovia").append("u", said, run_id="n1", meta=meta))
+    listed = lovia("history", "session:u").out.splitlines()
+    assert listed[0] == "session u: 1 finished run"
+    assert listed[2].split()[:3] == ["1", "n1", "-"]
+    for command in (["show", "session:u"], ["history", "session:u", "--since", "1d"], ["doctor"]):
+        assert lovia(*command).code == 0, command
+    for form in ("jsonl", "json", "md", "html"):
+        assert "yo" in lovia("export", "session:u", "--format", form).out
+    assert lovia("run", "agent.yaml", "more", "-s", "u").out == "fine\n"
+    assert lovia("trim", "u", "-y").code == 0

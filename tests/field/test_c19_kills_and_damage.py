@@ -3,6 +3,7 @@
 import json
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,14 @@ def test_c19_random_kills(lovia: Lovia) -> None:
     make_agent(lovia, [*turns, say()], python("quick"))
     when = random.Random(19)
     killed = []
-    for number in range(RUNS):
+    began = time.monotonic()
+    assert lovia("run", "agent.yaml", "go", "--session", "u1", "--run-id", "r0").code == 0
+    whole = time.monotonic() - began
+    for number in range(1, RUNS):
         command = ("run", "agent.yaml", "go", "--session", "u1", "--run-id", f"r{number}")
         process = lovia.start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            process.wait(0.3 + when.random() * 1.2)
+            process.wait(when.random() * 1.2 * whole)
         except subprocess.TimeoutExpired:
             killed.append(number)
         process.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+import time
 from collections import Counter
 from contextlib import closing
 from sqlite3 import connect
@@ -48,11 +49,14 @@ def test_c19_random_kills(lovia: Lovia) -> None:
     turns = [calls(*((f"c{n}", "quick", {"n": n}) for n in range(4))) for _ in range(5)]
     make_agent(lovia, [*turns, say()], python("quick"))
     when, killed, runs = random.Random(19), 0, 6
-    for number in range(runs):
+    began = time.monotonic()
+    assert lovia("run", "agent.yaml", "go", "--session", "u1", "--run-id", "r0").code == 0
+    whole = time.monotonic() - began
+    for number in range(1, runs):
         command = ("run", "agent.yaml", "go", "--session", "u1", "--run-id", f"r{number}")
         process = lovia.start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            process.wait(0.3 + when.random())
+            process.wait(when.random() * 1.2 * whole)
         except subprocess.TimeoutExpired:
             killed += 1
         process.kill()

@@ -93,21 +93,21 @@ def test_an_output_schema_has_a_field_or_is_asked_for_in_words() -> None:
 def test_attachments_are_typed_parts_on_both_wires() -> None:
     parts = [
         part("image", "image/png", b"\x89PNG"),
-        part("file", "application/pdf", b"PDF"),
+        part("file", "application/pdf", b"%PDF-1.7"),
         part("file", "text/csv", b"a,b"),
     ]
     ask = request(InputEntry(text="look", parts=parts))
     assert openai(ask)["messages"][0]["content"] == [
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
-        {"type": "file", "file": {"filename": "f", "file_data": "data:application/pdf;base64,UERG"}},
+        {"type": "file", "file": {"filename": "f", "file_data": "data:application/pdf;base64,JVBERi0xLjc="}},
         {"type": "text", "text": "File f:\n\na,b"},
     ]
     assert anthropic(ask)["messages"][0]["content"] == [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
         {
             "type": "document",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": "UERG"},
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjc="},
             "title": "f",
         },
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}, "title": "f"},
@@ -122,7 +122,9 @@ def test_attachments_are_typed_parts_on_both_wires() -> None:
         ("image/tiff", b"II*", "is image/tiff, which models cannot read"),
         ("image/png", b"", "is empty"),
         ("application/pdf", b"", "is empty"),
-        ("image/webp", b"RIFF....WAVE", "is no image/webp, nor another image"),
+        ("image/webp", b"RIFF....WAVE", "is no image/webp, nor an image"),
+        ("application/pdf", b"just text", "is no application/pdf, nor an image"),
+        ("application/pdf", b" " * 1030 + b"%PDF-1.7", "is no application/pdf, nor an image"),
     ],
 )
 def test_an_attachment_that_no_model_reads_is_refused(media_type: str, content: bytes, said: str) -> None:
@@ -139,10 +141,12 @@ def test_an_attachment_that_no_model_reads_is_refused(media_type: str, content: 
         ("image/png", b"GIF89a", "image", "image/gif"),
         ("image/bmp", b"RIFF\n\x00\x00\x00WEBPVP8 ", "image", "image/webp"),
         ("image/png", b"%PDF-1.7", "pdf", "application/pdf"),
+        ("application/pdf", b"\x89PNG", "image", "image/png"),
+        ("application/pdf", b"\xef\xbb\xbf\n" + b" " * 1000 + b"%PDF-1.7", "pdf", "application/pdf"),
         ("image/svg+xml", b"<svg/>", "text", "image/svg+xml"),
     ],
 )
-def test_what_an_image_is_its_content_tells(media_type: str, content: bytes, kind: str, sent_as: str) -> None:
+def test_what_an_image_or_a_pdf_is_its_content_tells(media_type: str, content: bytes, kind: str, sent_as: str) -> None:
     """Providers refuse one that is named otherwise. An SVG is read as the text that it is."""
     found = attachment(part("image", media_type, content))
     assert (found.kind, found.media_type) == (kind, sent_as)

@@ -113,7 +113,7 @@ def _configs(record: Exported) -> Iterator[Any]:
     if isinstance(record, RunSnapshot):
         yield record.head.config
     else:
-        yield from ((segment.meta.get("run") or {}).get("config") for segment in record.segments)
+        yield from (segment.told.get("config") for segment in record.segments)
 
 
 def _jsonl(_: Exported, document: dict[str, Any]) -> Document:

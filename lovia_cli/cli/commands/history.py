@@ -109,7 +109,7 @@ async def _of(call: Call, stores: Stores, name: str | None, wanted: Wanted) -> A
 def _of_session(stores: Stores, session: Thing, wanted: Wanted) -> Answer:
     """Its finished runs stand in a row: those since then, and the newest of them, are its end."""
     segments = session.segments if wanted.status in (None, Status.COMPLETED) else []
-    kept = [segment for segment in segments if wanted.at((segment.meta.get("timing") or {}).get("finished_at"))]
+    kept = [segment for segment in segments if wanted.at(segment.finished_at)]
     kept = kept if wanted.number is None else kept[-wanted.number :]
     runs = [run for run in session.unfinished if wanted.run(run)]
     return SessionHistory(

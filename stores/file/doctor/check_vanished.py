@@ -17,12 +17,13 @@ from stores import codec
 from stores.errors import StoreError
 from stores.file.disk import TEMP, Folder, remove_folder, write_error
 from stores.file.doctor.check_marks import parts_of_forks
-from stores.file.doctor.forked_sessions import base_of_marks, is_marked
+from stores.file.doctor.forked_sessions import base_of_marks
 from stores.file.doctor.lost_segments import segment_of_run, untrimmed
 from stores.file.doctor.problem import Problem
 from stores.file.markers import write_marker
 from stores.file.names import name_of
 from stores.file.places import read_segment
+from stores.file.readers import is_marked
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.segments import Log, shared_places

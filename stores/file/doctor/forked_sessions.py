@@ -8,7 +8,7 @@ from stores.errors import StoreDamagedError
 from stores.file.doctor.lost_segments import readable
 from stores.file.names import FORKS
 from stores.file.places import Place
-from stores.file.readers import is_begun, read_mark, session_names
+from stores.file.readers import is_begun, is_marked, read_mark, session_names
 from stores.file.root import Root
 from stores.file.segments import Log, documents, shared_places, uncounted
 from stores.file.session_json import SESSION, base_parts, fresh_session, own_session, part_of
@@ -19,11 +19,6 @@ def is_fork(root: Root, name: str, places: list[Place]) -> bool:
     if first := _first(places):
         return True
     return first is None and is_marked(root, name) and is_begun(root.part("sessions", name))
-
-
-def is_marked(root: Root, name: str) -> bool:
-    """True when a session has a mark of a fork of that name, whether there is one or not."""
-    return bool(_sources(root, name))
 
 
 def fork_id(root: Root, name: str) -> str | None:
