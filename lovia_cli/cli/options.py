@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from lovia_cli.cli.parameters import Option, Parameter, parameters_of
 from lovia_cli.cli.secrets import Secrets
+from lovia_cli.errors import SignalReceived
 from lovia_cli.settings import (
     CHECK_OUTPUTS,
     OUTPUTS,
@@ -38,7 +39,7 @@ class Call:
 
     ``given`` collects the global options from both sides of the verb; the later one wins. `settings` decides.
     ``run_id`` and ``session_id`` are those that the command is about, as far as it knows; ``is_dry`` is
-    True for a dry run, which executes none, and ``has_begun`` once one is under way, and so stored. ``secrets`` are
+    True for a dry run, which executes none, and ``has_begun`` once one is stored, and can be resumed. ``secrets`` are
     hidden in all that is shown.
     """
 
@@ -152,11 +153,11 @@ class Call:
             session_id=self.session_id,
             is_run=self.verb in EXECUTING and not self.is_dry,
         )
-        if self.has_begun and isinstance(error, KeyboardInterrupt):
+        if self.has_begun and isinstance(error, KeyboardInterrupt | SignalReceived):
             from lovia_cli.cli.resuming import command_for_begun
             from lovia_cli.cli.signals import ctrl_c
 
-            answer.error = ctrl_c()
+            answer.error = error if isinstance(error, SignalReceived) else ctrl_c()
             answer.go_on = command_for_begun(str(self.run_id), self.session_id, self.settings.store)
         return answer
 

@@ -43,3 +43,15 @@ def test_c37_ctrl_c_ends_a_tools_module_that_hangs_while_it_is_imported(lovia: L
     lovia.agent([{"text": "hi"}], tools="tools: [./tools.py:look]")
     assert lovia("run", "agent.yaml", "go").code == 130
     assert not (lovia.folder / "whole").exists()
+
+
+def test_c37_ctrl_c_between_a_fork_and_its_run_names_the_fork(lovia: Lovia) -> None:
+    """The same command again would be refused, or make a second fork."""
+    lovia.write("tools.py", "def look() -> str:\n    return 'x'\n")
+    lovia.agent([{"text": "hi"}], tools="tools: [./tools.py:look]")
+    assert lovia("run", "agent.yaml", "go", "--run-id", "r").code == 0
+    lovia.write("tools.py", HELPER + "def look() -> str:\n    return 'x'\n")
+    ran = lovia("fork", "r", "--from-step", "0", "--new-id", "f", "--run", "--json")
+    assert (ran.code, ran.json["run_id"], ran.json["error"]["hint"]) == (130, "f", "go on with: lovia resume f")
+    lovia.write("tools.py", "def look() -> str:\n    return 'x'\n")
+    assert lovia("resume", "f").out == "hi\n"

@@ -110,6 +110,7 @@ async def _go_on(call: Call, stores: Stores, forked: Forked) -> Answer:
     """As `lovia resume` does."""
     run_id = forked.run_id
     call.executes(run_id, forked.session_id)
+    call.has_begun = True
     info = await stores.runs.info(run_id)
     config = info.config if info else None
     call.secrets.learn_from(config)
