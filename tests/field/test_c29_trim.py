@@ -159,3 +159,22 @@ def test_m1_the_next_run_goes_on(session: Lovia) -> None:
     make_agent(session, [say("fine")])
     assert session("run", "agent.yaml", "go on", "-s", "u1").out == "fine\n"
     assert len(entries(session)) == 2 * len(TEXTS) + 2 + 4 + 2
+
+
+def test_m2_an_output_for_which_the_archive_has_no_place_stays_whole_and_is_told_of(lovia: Lovia) -> None:
+    """The id had another run before, whose output the archive keeps: it is never replaced."""
+    lovia.write("tools.py", "def text(name: str) -> str:\n    return name * 200\n")
+    for name, session in (("first", "a"), ("other", "b")):
+        make_agent(lovia, [calls(("c", "text", {"name": name})), say("read")], more="tools: [./tools.py:text]")
+        for run_id in ("r", f"last-{session}"):
+            assert lovia("run", "agent.yaml", "x", "-s", session, "--run-id", run_id).code == 0
+        if session == "a":
+            assert (
+                lovia("trim", "a", "-y").out == "cut 1 tool output of session a, with a copy of each in the archive\n"
+            )
+            assert lovia("rm", "run:r", "-y").code == 0
+    told = "1 left whole, which the archive has no place for: --no-archive cuts for good"
+    assert lovia("trim", "b", "-y").out == f"cut 0 tool outputs of session b; {told}\n"
+    assert lovia("trim", "b", "-y", "--json").json["left_whole"] == 1
+    assert lovia("trim", "b", "-y", "--no-archive", "--json").json["trimmed"] == 1
+    assert lovia("trim", "b", "-y", "--json").json["left_whole"] == 0

@@ -16,7 +16,8 @@ from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
 from stores.archiving import missing_in
 from stores.protocols import Trim
-from stores.surgery import check_count, trim_cuts
+from stores.records import Segment
+from stores.surgery import Cut, check_count, trim_cuts
 
 
 def trim(
@@ -54,9 +55,9 @@ async def _trim(
     stores = open_stores(call.settings.store)
     session = await session_meant(stores, name)
     call.session_id = session.session_id
-    old = session.segments[: max(len(session.segments) - keep_runs, 0)]
-    cuts = [cut for one in old for cut in trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)]
+    cuts = _cuts(session.segments, keep_chars, keep_runs, archived=archived)
     count, again = len(cuts), [(cut.reference, cut.result) for cut in cuts if cut.whole is None]
+    left = 0
     copied = count - await missing_in(stores.results, again)  # of what is cut now for the first time one is made
     if count and not dry_run:
         if not isinstance(stores.sessions, Trim):
@@ -71,18 +72,28 @@ async def _trim(
             keep_runs=keep_runs,
             archive=stores.results if archived else None,
         )
+        if count < len(cuts):
+            now = await stores.sessions.segments(session.session_id)
+            left = len(_cuts(now, keep_chars, keep_runs, archived=archived))
     verb = "would cut" if dry_run else "cut"
     some = "with a copy of each" if copied >= count else f"{copied} of them with a copy"
     how = f", {some} in the archive" if archived else " for good"
+    whole = f"; {left} left whole, which the archive has no place for: --no-archive cuts for good" if left else ""
     return Told(
-        message=f"{verb} {counted(count, 'tool output')} of session {session.session_id}{how if count else ''}",
+        message=f"{verb} {counted(count, 'tool output')} of session {session.session_id}{how if count else ''}{whole}",
         data={
             "store": str(stores.location),
             "session_id": session.session_id,
             "trimmed": count,
+            "left_whole": left,
             "keep_chars": keep_chars,
             "keep_runs": keep_runs,
             "archived": archived,
             "dry_run": dry_run,
         },
     )
+
+
+def _cuts(segments: list[Segment], keep_chars: int, keep_runs: int, *, archived: bool) -> list[Cut]:
+    old = segments[: max(len(segments) - keep_runs, 0)]
+    return [cut for one in old for cut in trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)]
