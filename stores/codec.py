@@ -50,6 +50,16 @@ def encode(document: dict[str, JSON]) -> bytes:
     return body + _MARK + hashlib.sha256(body).hexdigest().encode() + _CLOSE
 
 
+def loads(data: bytes | str) -> JSON:
+    """The value that ``data`` is in JSON. Raises `ValueError` where it is none."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):  # which is nothing to say of the data: a repair would drop it
+            raise MemoryError(error.msg) from error
+        raise
+
+
 class Lines:
     """A document whose last field is a list of records, as bytes that grow by one line at a time.
 
@@ -148,7 +158,7 @@ class Lined:
         if not self._is_ours or self._document is not None:
             return self.records[0]
         begin = self.data.index(b"\n") + 1
-        found: dict[str, Any] = orjson.loads(self.data[begin : self.data.index(b"\n", begin)].removesuffix(b","))
+        found: dict[str, Any] = loads(self.data[begin : self.data.index(b"\n", begin)].removesuffix(b","))
         return found
 
 
@@ -174,7 +184,7 @@ def check(data: bytes, *, where: str) -> str:
 
 def _parsed(data: bytes, kind: str, *, where: str) -> dict[str, Any]:
     try:
-        document = orjson.loads(data)
+        document = loads(data)
     except ValueError as error:
         raise StoreDamagedError(f"the file is not JSON: {error}", where=where) from error
     if not isinstance(document, dict) or document.get("v") != VERSION or document.get("kind") != kind:

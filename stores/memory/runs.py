@@ -12,8 +12,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-import orjson
-
 from stores import codec
 from stores.entries import Entry, in_call_order
 from stores.errors import RunExistsError, RunNotFoundError, StoreBusyError, StoreWriteError
@@ -254,7 +252,7 @@ class _Lease:
 
 def _stored(save: Save, run_id: str) -> Save:
     """The save as a store gives it back."""
-    return codec.decode_save(orjson.loads(codec.encode_save(save)), where=_WHERE, run_id=run_id)
+    return codec.decode_save(codec.loads(codec.encode_save(save)), where=_WHERE, run_id=run_id)
 
 
 def _head(saves: list[Save]) -> RunHead:

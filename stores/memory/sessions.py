@@ -6,8 +6,6 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-import orjson
-
 from stores import codec
 from stores.archiving import archive_first
 from stores.entries import JSON, Entry
@@ -170,5 +168,5 @@ def _line(session_id: str, conversation: _Conversation) -> SessionInfo:
 def _stored_entries(run_id: str, entries: list[Entry]) -> list[Entry]:
     """The entries as a store gives them back; a `StoreError` for what JSON cannot hold."""
     return codec.decode_entries(
-        [orjson.loads(codec.encode_entry(entry)) for entry in entries], where=_WHERE, run_id=run_id
+        [codec.loads(codec.encode_entry(entry)) for entry in entries], where=_WHERE, run_id=run_id
     )

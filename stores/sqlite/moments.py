@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from stores import codec
 from stores.entries import JSON
 from stores.records import RunHead, Save, apply_head
 from stores.sqlite.rows import RunRow, read_line
@@ -36,7 +37,7 @@ def _noted(connection: Connection, row: RunRow, number: int, *, where: str) -> t
     if number > 0:
         sets = save_at(connection, row, number, where=where)[0].sets
         if sets is not None:
-            return orjson.loads(sets), number + 1
+            return codec.loads(sets), number + 1
     return {}, 1
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
@@ -228,7 +226,7 @@ def read_line(connection: Connection, run_id: str, *, where: str) -> dict[str, J
 def _line(run_id: str, data: Any, total: Any, *, where: str) -> dict[str, JSON]:
     if checksum(run_id, data) != total:
         raise StoreDamagedError(f"the line of run {run_id!r} is not what was written", where=where)
-    line: dict[str, JSON] = orjson.loads(data)
+    line: dict[str, JSON] = codec.loads(data)
     return line
 
 

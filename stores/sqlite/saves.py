@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from stores import codec
 from stores.errors import StoreDamagedError
 from stores.folding import fold_records, save_info
 from stores.records import RunSnapshot, SaveInfo
@@ -95,7 +94,7 @@ def read_saves(
             what = f"save {number} of run {row.run_id!r} is missing or not what was written"
             raise StoreDamagedError(what, where=where)
         before = save.sum
-        yield save, orjson.loads(save.data)
+        yield save, codec.loads(save.data)
     if last == row.save and before != row.last:
         raise StoreDamagedError(f"save {last} of run {row.run_id!r} is not the newest one", where=where)
 

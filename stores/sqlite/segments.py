@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
@@ -193,8 +191,8 @@ class SegmentRow:
         """What it holds."""
         return Segment(
             run_id=self.run_id,
-            entries=codec.decode_entries(orjson.loads(self.entries), where=where, run_id=self.run_id),
-            meta=orjson.loads(self.meta),
+            entries=codec.decode_entries(codec.loads(self.entries), where=where, run_id=self.run_id),
+            meta=codec.loads(self.meta),
             truncated=bool(self.truncated),
         )
 
