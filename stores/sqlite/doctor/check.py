@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
@@ -30,9 +30,6 @@ from stores.sqlite.results import RESULTS
 from stores.sqlite.rows import RUNS
 from stores.sqlite.schema import Part
 from stores.sqlite.segments import SESSIONS
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 __all__ = ["Finding", "check", "repair"]
 

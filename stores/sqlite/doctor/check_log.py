@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
@@ -17,9 +18,6 @@ from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, o
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, forks
 from stores.sqlite.sealing import is_proven
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _NOBODY = "nobody reads it"
 _ROWS = f"SELECT {COLUMNS} FROM lovia_logs"

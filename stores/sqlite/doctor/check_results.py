@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreVersionError
@@ -19,9 +19,6 @@ from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.saves import read_snapshot
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS, read_segment
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 NO_DAMAGE = (StoreVersionError, UnknownEntryError)
 """What a newer lovia wrote."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
@@ -24,9 +25,6 @@ from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
 from stores.sqlite.rows import DELETED, RunRow, read_line, read_row, update_line
 from stores.sqlite.saves import read_saves
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "it was damaged, or followed what was"
 _EVERY_RUN = "SELECT run_id FROM lovia_runs"

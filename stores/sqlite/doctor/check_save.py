@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 import orjson
 
@@ -22,9 +23,6 @@ from stores.sqlite.logs import Piece, log_at, pieces
 from stores.sqlite.moments import sets_with
 from stores.sqlite.rows import RunRow
 from stores.sqlite.saves import Saved
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "it was damaged"
 _ROW = "SELECT log, number, status, entries, CAST(data AS BLOB), sets, sum FROM lovia_saves WHERE rowid = ?"

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 import orjson
 
@@ -26,9 +27,6 @@ from stores.sqlite.doctor.quarantine import copy_aside
 from stores.sqlite.segments import SegmentRow, encode_entries, stored_segment
 from stores.sqlite.strands import strand_at
 from stores.surgery import entries_checksum
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "it was damaged"
 _BYTES = 200_000_000

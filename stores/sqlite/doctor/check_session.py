@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
@@ -19,9 +19,6 @@ from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restor
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "it was damaged"
 _EXTRA = "its session does not count it"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
@@ -17,9 +18,6 @@ from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_cha
 from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 _UNTOLD = "without what it held, which nothing tells"

@@ -9,14 +9,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import StoreDamagedError, StoreVersionError
 from stores.sqlite.checksums import checksum
 from stores.sqlite.schema import TABLE, Part, tables_of, version_of
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores import codec
 from stores.closing import save_of_segment
@@ -26,9 +26,6 @@ from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS, SegmentRow, find_segment, segment_at
 from stores.sqlite.strands import Strand, strand_of
 from stores.surgery import entries_checksum
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 
 @dataclass(slots=True, frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import StoreDamagedError, StoreError
 from stores.sqlite.checksums import fetch
@@ -15,9 +15,6 @@ from stores.sqlite.saves import read_snapshot
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces, strand_at
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 
 def seen_in(connection: Connection, strand: Strand | None) -> list[int]:

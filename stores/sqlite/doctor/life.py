@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores.errors import StoreError
 from stores.records import Status
@@ -22,9 +23,6 @@ from stores.sqlite.rows import DELETED, RunRow, as_written, stored_rows
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS, find_segment, read_session
 from stores.sqlite.strands import strand_of
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _NO_SESSION = "; no session has it, so it is taken for deleted, and stays a kept history"
 _CUT = "; a rewind has cut it short in its session, so it is taken for deleted, and stays a kept history"

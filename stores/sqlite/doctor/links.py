@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import copy_aside
 from stores.sqlite.logs import Log
 from stores.sqlite.strands import Strand
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 Row = tuple[Any, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import StoreVersionError
 from stores.sqlite.database import Database
@@ -12,9 +12,6 @@ from stores.sqlite.doctor.quarantine import QUARANTINE
 from stores.sqlite.rows import RUNS
 from stores.sqlite.schema import Part, bring_up, version_of
 from stores.sqlite.segments import SESSIONS
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 
 def bring_up_all(connection: Connection) -> None:

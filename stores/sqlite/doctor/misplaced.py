@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.segments import SegmentRow, read_segment, read_session
 from stores.sqlite.strands import OWN, Strand, readers, strand_at
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "it stood in another's place"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 import orjson
 
@@ -13,9 +14,6 @@ from stores.sqlite.checksums import fetch
 from stores.sqlite.rows import read_row
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SESSIONS
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _FIRST = "SELECT s.data FROM lovia_logs l JOIN lovia_saves s ON s.log = l.log AND s.number = l.upto + 1"
 _LETTERS = [chr(n) for n in range(32, 127)]

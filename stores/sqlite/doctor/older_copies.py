@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stores.sqlite.doctor.session_diagnosis import Diagnosis
     from stores.sqlite.strands import Strand
 
-
 _AT_ONCE = 1.0
 """Seconds within which a run that has ended is appended, where nobody else keeps the file."""
 

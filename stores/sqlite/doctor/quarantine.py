@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from stores import codec
 from stores.entries import JSON
 from stores.findings import Finding
 from stores.sqlite.schema import Part
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 QUARANTINE = Part(
     "quarantine",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores import codec
 from stores.closing import segment_meta
@@ -27,10 +27,6 @@ from stores.sqlite.saves import read_snapshot
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries
 from stores.sqlite.strands import Strand
 from stores.surgery import entries_checksum
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 
 CompletedRuns = Callable[[str], list[RunSnapshot]]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.strands import DROPPED, Strand, readers, strand_at
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _WHY = "nobody reads it"
 
