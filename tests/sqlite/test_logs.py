@@ -325,6 +325,22 @@ async def test_d1_a_damaged_log_of_an_older_file_is_damage_after_the_migration_t
     assert (check(path), found) == ([], before)
 
 
+async def test_d1_an_older_file_of_which_a_log_is_gone_is_migrated_and_hurts_no_other_run(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    before, rows = await filled(path), logs(path)
+    runs_of_version_2(path)
+    change(path, "DELETE FROM lovia_logs WHERE log = 3")
+    (finding,) = check(path)
+    assert finding.what == "the row of log 3 is missing; it can be made again as its first save tells" + (
+        "; whether its run was removed cannot be told, so what there is of it is for forks alone"
+    )
+    assert await SQLiteCheckpointer(path).load("r") == before["r"]
+    with pytest.raises(StoreDamagedError, match="the row of log 3, which run 'g' needs, is missing"):
+        await SQLiteCheckpointer(path).load("g")
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert (check(path), await runs(path), logs(path)) == ([], before, rows)
+
+
 async def test_d3_whatever_is_asked_of_a_damaged_log_is_an_error_of_ours_or_right(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     before = await filled(path)
