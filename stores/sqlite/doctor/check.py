@@ -17,7 +17,7 @@ from stores.errors import RunLockedError, StoreDamagedError, StoreError
 from stores.findings import Finding
 from stores.sqlite.checksums import fetch
 from stores.sqlite.database import Database
-from stores.sqlite.doctor import check_log, check_results, check_run, check_session, check_version, misplaced, unread
+from stores.sqlite.doctor import check_results, check_run, check_session, check_version, misplaced, unread
 from stores.sqlite.doctor.check_locks import problem_of_locks
 from stores.sqlite.doctor.check_log import LOGS
 from stores.sqlite.doctor.check_strand import STRANDS
@@ -128,10 +128,12 @@ def _problems_of_rows(database: Database, aside: str) -> Iterator[Problem]:
     strands = [one for one in _look(database, SESSIONS, aside, _problems_of_strands) if one.mend]
     yield from strands  # of a part that is refused the sessions tell
     of_runs = _look(database, RUNS, aside, partial(_problems_of_runs, before=strands))
-    yield from of_runs or _look(database, RUNS, aside, _problems_of_unread_logs)
+    yield from of_runs or _look(database, RUNS, aside, _unread_logs)
     before = [one for one in of_runs if not one.is_lost]
     of_sessions = _look(database, SESSIONS, aside, partial(_problems_of_sessions, before=before))
-    yield from of_sessions or _look(database, SESSIONS, aside, _problems_of_unread)  # else one of them may lack it
+    yield from of_sessions
+    if not strands and not of_sessions:  # else one of them may lack it
+        yield from _look(database, SESSIONS, aside, _unread_strands)
     before = [one for one in (*strands, *of_runs, *of_sessions) if one.mend]
     yield from _look(database, RESULTS, aside, partial(_problems_of_results, before=before))
 
@@ -225,11 +227,15 @@ def _problems_of_runs(connection: Connection, mend: _Mend, *, before: list[Probl
             yield Problem(what, mend_run, found.run_id, found.outlook, is_lost=found.is_lost, hinges=hinges)
 
 
-def _problems_of_unread_logs(connection: Connection, mend: _Mend) -> Iterator[Problem]:
-    for log, _ in check_log.unread(connection):
-        what = f"nobody reads what is left of a removed run, {log.run_id!r} (log {log.number})"
-        mend_it = partial(mend, check_log.mend_unread, log.number)
-        yield Problem(what, mend_it, outlook="it can be moved aside", is_leftover=True)
+def _unread_logs(connection: Connection, mend: _Mend) -> Iterator[Problem]:
+    for log, _ in unread.unread_logs(connection):
+        whose = f"a removed run, {log.run_id!r} (log {log.number})"
+        yield _leftover(whose, partial(mend, unread.log_aside, log.number))
+
+
+def _leftover(whose: str, mend: Callable[[], str | None]) -> Problem:
+    what = f"nobody reads what is left of {whose}"
+    return Problem(what, mend, outlook="it can be moved aside", is_leftover=True)
 
 
 def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
@@ -251,13 +257,10 @@ def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[P
             yield Problem(what, mend_session, outlook=found.outlook, is_lost=found.is_lost, hinges=hinges)
 
 
-def _problems_of_unread(connection: Connection, mend: _Mend) -> Iterator[Problem]:
-    if any(misplaced.misplaced(connection)) or STRANDS.examine(connection):
-        return
-    for strand in unread.unread(connection):
-        what = f"nobody reads what is left of session {strand.session_id!r} (strand {strand.number})"
-        mend_it = partial(mend, unread.mend, strand.number)
-        yield Problem(what, mend_it, outlook="it can be moved aside", is_leftover=True)
+def _unread_strands(connection: Connection, mend: _Mend) -> Iterator[Problem]:
+    for strand in unread.unread_strands(connection):
+        whose = f"session {strand.session_id!r} (strand {strand.number})"
+        yield _leftover(whose, partial(mend, unread.strand_aside, strand.number))
 
 
 def _problems_of_results(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:

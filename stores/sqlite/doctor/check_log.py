@@ -15,11 +15,9 @@ from typing import Any
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
 from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, owner_of, parent_of
-from stores.sqlite.doctor.quarantine import set_aside
-from stores.sqlite.logs import COLUMNS, Log, as_written, forks
+from stores.sqlite.logs import COLUMNS, Log, as_written
 from stores.sqlite.sealing import is_proven
 
-_NOBODY = "nobody reads it"
 _ROWS = f"SELECT {COLUMNS} FROM lovia_logs"
 _FIRST = "SELECT number, CAST(data AS BLOB) FROM lovia_saves WHERE log = ? AND typeof(number) = 'integer'"
 _FIRST += " ORDER BY number LIMIT 1"
@@ -126,36 +124,3 @@ def _is_named(connection: Connection, number: int) -> bool:
 
 
 LOGS = Links("lovia_logs", COLUMNS, as_written, _missing, _is_named, _told)
-
-
-def unread(connection: Connection, number: int | None = None) -> Iterator[tuple[Log, int]]:
-    """The logs that no run has any more, with saves that nobody reads, the newest first, or that one of them, and the
-    last save that is read, or 0: left by whoever removed a run while it could not be told who reads it."""
-    found = forks(connection)
-    if found is None:
-        return
-    query = f"{_ROWS} WHERE dropped = 1 AND log = coalesce(?, log) ORDER BY log DESC"
-    for row in fetch(connection, query, (number,)):
-        log = as_written(row)
-        if log is None:
-            continue
-        readers = found.get(log.number, [])
-        last = max((reader.upto for reader in readers), default=0)
-        behind = "SELECT 1 FROM lovia_saves WHERE log = ? AND number > ? LIMIT 1"
-        if not readers or fetch(connection, behind, (log.number, last)):
-            yield log, last
-
-
-def mend_unread(connection: Connection, number: int, *, aside: str) -> str | None:
-    """Move what nobody reads of the log aside, in the transaction that is open, and say so; then what it went on from,
-    if nobody else reads that. It is not deleted: a log that was made again may have been of a run that nobody removed.
-    """
-    base: int | None = number
-    while base is not None and (found := next(unread(connection, base), None)):
-        log, last = found
-        set_aside(connection, "lovia_saves", _NOBODY, "log = ? AND number > ?", log.number, last)
-        if last:
-            return f"it was moved aside into {aside}"
-        set_aside(connection, "lovia_logs", _NOBODY, "log = ?", log.number)
-        base = log.base
-    return None if base == number else f"it was moved aside into {aside}"

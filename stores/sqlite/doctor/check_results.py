@@ -62,10 +62,10 @@ def mend(connection: Connection, rowid: int, *, aside: str) -> str | None:
     if found is None or isinstance(found.promise, StoreError):
         return None
     if copy := found.promise.copy:
-        copy_aside(connection, "lovia_results", "it was damaged", "rowid = ?", rowid)
+        copy_aside(connection, "lovia_results", "rowid = ?", rowid)
         replace_output(connection, rowid, copy.reference, copy.result.output)
         return f"it was made again from {copy.place}; what was there was moved aside into {aside}"
-    set_aside(connection, "lovia_results", "it was damaged", "rowid = ?", rowid)
+    set_aside(connection, "lovia_results", "rowid = ?", rowid)
     return Lost(f"{found.promise.loss}; it was moved aside into {aside}")
 
 

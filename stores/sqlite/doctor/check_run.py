@@ -261,16 +261,16 @@ def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
     if found.untold:
         raise found.untold  # what is left of the run may be needed no longer, or be all there is
     mine: tuple[Any, ...] = (run_id,)
-    copy_aside(connection, "lovia_runs", _WHY, "run_id = ?", *mine)
-    set_aside(connection, "lovia_lines", _WHY, "run_id = ?", *mine)
+    copy_aside(connection, "lovia_runs", "run_id = ?", *mine, why=_WHY)
+    set_aside(connection, "lovia_lines", "run_id = ?", *mine, why=_WHY)
     restored = found.restored
     if restored is not None:
-        set_aside(connection, "lovia_saves", _WHY, "log = ? AND number > ?", restored.log, restored.save)
-        set_aside(connection, "lovia_runs", _WHY, "log = ? AND run_id IS NOT ?", restored.log, run_id)
+        set_aside(connection, "lovia_saves", "log = ? AND number > ?", restored.log, restored.save, why=_WHY)
+        set_aside(connection, "lovia_runs", "log = ? AND run_id IS NOT ?", restored.log, run_id, why=_WHY)
     connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
     if restored is None or found.is_lost or found.is_finished:
         if restored is not None:
-            copy_aside(connection, "lovia_saves", _WHY, "log = ?", restored.log)
+            copy_aside(connection, "lovia_saves", "log = ?", restored.log, why=_WHY)
             drop_log(connection, restored.log, run_id, where="")
         if found.finished and found.session_id is not None:
             write_again(connection, found.finished, found.session_id)

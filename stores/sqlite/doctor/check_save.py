@@ -24,7 +24,6 @@ from stores.sqlite.moments import sets_with
 from stores.sqlite.rows import RunRow
 from stores.sqlite.saves import Saved
 
-_WHY = "it was damaged"
 _ROW = "SELECT log, number, status, entries, CAST(data AS BLOB), sets, sum FROM lovia_saves WHERE rowid = ?"
 _ROWS = (
     "SELECT rowid FROM lovia_saves WHERE number = :number"
@@ -45,12 +44,12 @@ class Changed:
     def put(self, connection: Connection) -> None:
         """Write it as it was. What stands in its place changes places with it, as far as it is of the same log."""
         one = self.save
-        copy_aside(connection, "lovia_saves", _WHY, "rowid = ?", self.rowid)
+        copy_aside(connection, "lovia_saves", "rowid = ?", self.rowid)
         there = fetch(connection, "SELECT log, number FROM lovia_saves WHERE rowid = ?", (self.rowid,))[0]
         at = "log = ? AND number = ? AND rowid != ?"
         place = (self.log, one.number, self.rowid)
         if there[0] != self.log:
-            set_aside(connection, "lovia_saves", _WHY, at, *place)
+            set_aside(connection, "lovia_saves", at, *place)
         elif rival := fetch(connection, f"SELECT rowid FROM lovia_saves WHERE {at}", place):
             move = "UPDATE lovia_saves SET number = ? WHERE rowid = ?"
             connection.execute(move, (-self.rowid, self.rowid))

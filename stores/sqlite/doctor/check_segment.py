@@ -28,7 +28,6 @@ from stores.sqlite.segments import SegmentRow, encode_entries, stored_segment
 from stores.sqlite.strands import strand_at
 from stores.surgery import entries_checksum
 
-_WHY = "it was damaged"
 _BYTES = 200_000_000
 """How much is read for one value of a row at the most: less than a second's work."""
 
@@ -63,7 +62,7 @@ def proven_by_entries(connection: Connection, rowid: int, free: set[int]) -> Seg
 def write_as_it_was(connection: Connection, changed: dict[int, SegmentRow]) -> None:
     """Put these, by their row ids, in the place of what has become of them: they may stand in each other's."""
     for rowid in changed:
-        copy_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
+        copy_aside(connection, "lovia_segments", "rowid = ?", rowid)
     for row in changed.values():
         row.put(connection)
 

@@ -20,7 +20,6 @@ from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
-_WHY = "it was damaged"
 _EXTRA = "its session does not count it"
 
 
@@ -211,14 +210,14 @@ def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
 def _mend(connection: Connection, found: Diagnosis) -> None:
     """Put right what is wrong with the session beside segments of which it can be told what they were."""
     session_id = found.session_id
-    copy_aside(connection, "lovia_sessions", _WHY, "session_id = ?", session_id)
+    copy_aside(connection, "lovia_sessions", "session_id = ?", session_id)
     if found.led is not None:
         _lead(connection, found, found.led)
         return
     for rowid in (*found.damaged, *found.older_rows):
-        set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
+        set_aside(connection, "lovia_segments", "rowid = ?", rowid)
     for rowid in found.extra:
-        copy_aside(connection, "lovia_segments", _EXTRA, "rowid = ?", rowid)
+        copy_aside(connection, "lovia_segments", "rowid = ?", rowid, why=_EXTRA)
     whole = _with_made(connection, found)
     entries = sum(len(read_segment(connection, rowid, where="").segment(where="").entries) for rowid in whole)
     left = _put_in_order(connection, found, whole)
@@ -251,7 +250,7 @@ def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int]) ->
 def _lead(connection: Connection, found: Diagnosis, strand: Strand) -> None:
     """Give the session the strand with which it has what its row counts."""
     if found.strand is not None:
-        copy_aside(connection, "lovia_strands", _WHY, "strand = ?", found.strand.number)
+        copy_aside(connection, "lovia_strands", "strand = ?", found.strand.number)
         strand.put(connection)
     else:
         new_strand(connection, strand.session_id, base=strand.base, upto=strand.upto, shared=strand.shared)

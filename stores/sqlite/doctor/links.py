@@ -17,8 +17,6 @@ Row = tuple[Any, ...]
 MOST = 100_000
 """How much is tried for one row, or for one value of it, at the most: a second's work or a few."""
 
-_WHY = "it was damaged"
-
 
 def with_one_changed(values: Row, could_be: Iterable[Iterable[Any]]) -> Iterator[Row]:
     """The values of a row, each time with one of them as it could have been."""
@@ -102,7 +100,7 @@ class Links:
         if self.as_written(row) if row else not self.is_named(connection, number):
             return "it is whole again"
         found = self.tell(connection, number, row)
-        copy_aside(connection, self.table, _WHY, f"{key} = ?", number)
+        copy_aside(connection, self.table, f"{key} = ?", number)
         rivals = self._rivals(connection, found.restored) if found.restored else []
         if found.restored is None or found.place != number or rivals:
             connection.execute(f"DELETE FROM {self.table} WHERE {key} = ?", (number,))

@@ -77,7 +77,7 @@ def put_back(connection: Connection, rowid: int, *, aside: str) -> str | None:
     if found is None:
         return None
     if found.place is None:
-        set_aside(connection, "lovia_segments", _WHY, "rowid = ?", rowid)
+        set_aside(connection, "lovia_segments", "rowid = ?", rowid, why=_WHY)
         return f"nothing lacks it: it was moved aside into {aside}"
     connection.execute("UPDATE lovia_segments SET strand = ? WHERE rowid = ?", (found.place, rowid))
     return "it was put back"

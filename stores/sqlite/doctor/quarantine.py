@@ -58,7 +58,7 @@ class Problem:
         return Finding(file, what, self.mend is not None, self.is_leftover, is_lost)
 
 
-def copy_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:
+def copy_aside(connection: Connection, table: str, condition: str, *values: Any, why: str = "it was damaged") -> None:
     """Copy the rows that meet the condition into the quarantine, to the last byte."""
     connection.text_factory = bytes
     try:
@@ -73,16 +73,16 @@ def copy_aside(connection: Connection, table: str, why: str, condition: str, *va
     )
 
 
-def set_aside(connection: Connection, table: str, why: str, condition: str, *values: Any) -> None:
+def set_aside(connection: Connection, table: str, condition: str, *values: Any, why: str = "it was damaged") -> None:
     """Move the rows that meet the condition into the quarantine."""
-    copy_aside(connection, table, why, condition, *values)
+    copy_aside(connection, table, condition, *values, why=why)
     connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
 def move_aside(connection: Connection, selected: str, *, aside: str) -> str:
     """Move what is selected, by a table and a condition, aside, in the transaction that is open, and say so."""
     table, _, condition = selected.partition(" WHERE ")
-    set_aside(connection, table, "it was damaged, or nothing names it", condition)
+    set_aside(connection, table, condition, why="it was damaged, or nothing names it")
     return f"it was moved aside into {aside}"
 
 
