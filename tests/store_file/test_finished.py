@@ -70,6 +70,21 @@ async def test_r4_a_run_without_ref_is_not_said_to_replay_when_its_segment_goes(
     assert (check(path), entries(path / "quarantine")) == ([], [f"runs__{ref.name}"])
 
 
+@pytest.mark.parametrize("data", [None, b""])
+async def test_d3_a_copy_of_a_ref_under_another_name_touches_no_run(path: Path, data: bytes | None) -> None:
+    """A name is up to 40 letters of the id, a dot and a hash of it: what ends in the same is still another's."""
+    await finished(path, 4)
+    ref = only(path, "runs/*.json")
+    before, copy = everything(path), ref.with_name(f"copy-of-{ref.name}")
+    copy.write_bytes(ref.read_bytes() if data is None else data)
+    (finding,) = repair(path)
+    assert (finding.file, finding.repairable, finding.is_lost) == (str(copy), True, True)
+    assert finding.what.endswith(f"; no data of it was found; moved to quarantine/runs__{copy.name}")
+    after = everything(path)
+    assert (check(path), {name: after[name] for name in before}) == ([], before)
+    assert entries(path / "quarantine") == [f"runs__{copy.name}"]
+
+
 @pytest.mark.parametrize("number", [3, 4, 5, 6])
 async def test_r4_a_rewind_behind_the_segment_does_not_hide_it(
     path: Path, monkeypatch: pytest.MonkeyPatch, number: int

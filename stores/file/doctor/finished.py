@@ -128,26 +128,26 @@ def _place_before(root: Root, session_id: str, run_id: str) -> Place | None:
     return places[places.index(own) - 1] if own in places[1:] else None
 
 
-def held_run(root: Root, run_digest: str) -> Ref | None:
-    """A ref, of data to come, of the finished run whose id has that hash: where just one session holds its segment.
+def held_run(root: Root, run_name: str) -> Ref | None:
+    """A ref, of data to come, of the finished run of that name: where just one session holds its segment.
 
     Raises `StoreUnreadableError` or `StoreVersionError` where one that cannot be looked into may be another.
     """
     found = []
     for name in session_names(root):
         with suppress(StoreDamagedError):
-            ref = steady(partial(_held_in, root, name, run_digest))
+            ref = steady(partial(_held_in, root, name, run_name))
             found += [ref] if ref else []
     return found[0] if len(found) == 1 else None
 
 
-def _held_in(root: Root, name: str, run_digest: str) -> Ref | None:
+def _held_in(root: Root, name: str, run_name: str) -> Ref | None:
     """The ref, if the session in the folder of that name holds the run as finished.
 
     Raises `StoreDamagedError` where it does not, and a segment of the run was listed that cannot be read.
     """
     damage: StoreDamagedError | None = None
-    for place in (place for place in places_of(root, name) if place.digest == run_digest):
+    for place in (place for place in places_of(root, name) if place.digest == run_name.rpartition(".")[2]):
         try:
             document = read_segment(place, None)
         except StoreDamagedError as error:
@@ -155,7 +155,7 @@ def _held_in(root: Root, name: str, run_digest: str) -> Ref | None:
             continue
         ref = Ref.new(document["run"], new_key(document["run"]))
         ref.fields["session"] = document.get("id")
-        if ref.session_id and is_finished(root, ref):
+        if name_of(ref.run_id) == run_name and is_finished(root, ref):
             return ref
     if damage:
         raise damage

@@ -76,7 +76,7 @@ def _lost_ref(root: Root, name: str, file: str, what: str, folders: list[DataFol
     if whole := [ref for ref in refs if ref.save]:
         newest = max(whole, key=lambda ref: ref.fields.get("updated_at") or 0.0)
         return _from_data(root, name, newest, file, what)
-    if held := held_run(root, name.rpartition(".")[2]):
+    if held := held_run(root, name):
         return Problem(file, what, partial(_answer, root, name, held, folders), outlook=CAN_ANSWER)
     mend = partial(_set_aside, root, name, folders)
     if not folders:
