@@ -38,13 +38,11 @@ def changed_segment(connection: Connection, rowid: int) -> SegmentRow | None:
     """The segment as its checksum proves that it was, if one value of its row has changed, and nothing whole stands in
     its place."""
     stands, total = stored_segment(connection, rowid)
-    with suppress(StoreError):
-        could_be = with_one_changed(_values(stands), _candidates(connection, stands))
-        session_id = _session_of(connection, stands)
-        rows = (SegmentRow(*values) for values in could_be)
-        found = next((row for row in rows if row.sum == total and row.session_id == session_id), None)
-        return found if found and not _has_rival(connection, rowid, found) else None
-    return None
+    could_be = with_one_changed(_values(stands), _candidates(connection, stands))
+    session_id = _session_of(connection, stands)
+    rows = (SegmentRow(*values) for values in could_be)
+    found = next((row for row in rows if row.sum == total and row.session_id == session_id), None)
+    return found if found and not _has_rival(connection, rowid, found) else None
 
 
 def proven_by_entries(connection: Connection, rowid: int, free: set[int]) -> SegmentRow | None:
@@ -105,10 +103,8 @@ def _last(connection: Connection, row: SegmentRow) -> int:
 
 def _session_of(connection: Connection, row: SegmentRow) -> str | None:
     """The session in whose strand it is."""
-    with suppress(StoreError):
-        strand = strand_at(connection, row.strand, where="")
-        return strand.session_id if strand else None
-    return None
+    strand = strand_at(connection, row.strand, where="")
+    return strand.session_id if strand else None
 
 
 def _checksum(connection: Connection, row: SegmentRow) -> str | None:

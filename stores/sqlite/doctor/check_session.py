@@ -17,7 +17,7 @@ from stores.sqlite.doctor.older_copies import last_counted, without_older
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
 from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restorable
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
-from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_segments, read_session
+from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
 
 _EXTRA = "its session does not count it"
@@ -68,18 +68,13 @@ def examine(connection: Connection, session_id: str, *, completed: CompletedRuns
         found.row = read_session(connection, session_id, where="")
     except StoreDamagedError as error:
         found.problems.append(error.message)
-    try:
-        found.strand = strand_of(connection, session_id, where="")
-    except StoreDamagedError as error:
-        found.problems.append(error.message)
-        found.can_mend = False
-        return found
+    found.strand = strand_of(connection, session_id, where="")
     with suppress(StoreDamagedError):
         found.chain = [piece for piece, _ in pieces(connection, found.strand, where="")]
     completed = completed or completed_runs(connection)
     whole = _go_through(connection, found, completed)
-    if not found.problems:
-        _compare(connection, found, whole)
+    if found.row and not found.problems:
+        _compare(connection, found, found.row, {segment.n for segment in whole})
     elif found.extra:
         found.problems.append(uncounted(session_id, found.extra.values()))
     if found.problems and found.can_mend and found.led is None:
@@ -153,41 +148,22 @@ def _as_written(connection: Connection, found: Diagnosis, rowid: int) -> Segment
         return segment
 
 
-def _compare(connection: Connection, found: Diagnosis, whole: list[SegmentRow]) -> None:
+def _compare(connection: Connection, found: Diagnosis, row: SessionRow, numbers: set[int]) -> None:
     """The session's row, its strand, and the segments must agree; where they do not, the row is the truth."""
-    session_id, row, numbers = found.session_id, found.row, [segment.n for segment in whole]
-    if row is None:
-        found.problems.append(f"the row of session {session_id!r} is missing")
-        return
+    session_id, missing = found.session_id, sorted({*range(1, row.segments + 1)} - numbers)
     if found.strand is None and row.segments:
         found.problems.append(f"the row that says where the segments of session {session_id!r} are is missing")
-    elif numbers != list(range(1, row.segments + 1)):
-        found.problems.append(_miscounted(row, numbers))
+    elif missing:
+        s, are = ("", "is") if len(missing) == 1 else ("s", "are")
+        found.problems.append(f"segment{s} {', '.join(map(str, missing))} of session {session_id!r} {are} missing")
     elif found.entries != row.entries:
-        what = f"session {session_id!r} should have {row.entries} entries, and has {found.entries}"
-        found.problems.append(what)
+        found.problems.append(f"session {session_id!r} should have {row.entries} entries, and has {found.entries}")
     elif found.extra:
         found.problems.append(uncounted(session_id, found.extra.values()))
     else:
-        _read_all(connection, found, row)
         return
     found.led = led_elsewhere(connection, found.strand, row)
     found.is_led_whole = found.led is not None and fits(connection, found.led, row)
-
-
-def _read_all(connection: Connection, found: Diagnosis, row: SessionRow) -> None:
-    """Whatever else may be wrong: what cannot be read is not well."""
-    try:
-        read_segments(connection, row, where="")
-    except StoreDamagedError as error:
-        found.problems.append(error.message)
-
-
-def _miscounted(row: SessionRow, numbers: list[int]) -> str:
-    if missing := sorted({*range(1, row.segments + 1)} - {*numbers}):
-        which = f"segment {missing[0]}" if len(missing) == 1 else f"segments {', '.join(map(str, missing))}"
-        return f"{which} of session {row.session_id!r} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"session {row.session_id!r} does not have as many segments as its row counts, {row.segments}"
 
 
 def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
@@ -237,7 +213,8 @@ def _put_in_order(connection: Connection, found: Diagnosis, whole: list[int]) ->
         return strand
     if found.is_in_order:
         return None  # all stand where they stood
-    if strand is None or strand.base is not None or readers(connection, strand.number) != []:
+    assert strand is not None
+    if strand.base is not None or readers(connection, strand.number) != []:
         _copy(connection, strand, found.session_id, whole)
         return strand
     for rowid in found.extra:
@@ -270,10 +247,9 @@ def _with_made(connection: Connection, found: Diagnosis) -> list[int]:
     return [rowid for rowid in seen_in(connection, strand) if rowid not in found.extra]
 
 
-def _copy(connection: Connection, old: Strand | None, session_id: str, whole: list[int]) -> None:
+def _copy(connection: Connection, old: Strand, session_id: str, whole: list[int]) -> None:
     """A strand of its own for a session that shares with others: what they have is not ours to number anew."""
-    if old is not None:
-        replace(old, state=DROPPED).put(connection)
+    replace(old, state=DROPPED).put(connection)
     strand = new_strand(connection, session_id)
     for n, rowid in enumerate(whole, 1):
         row = read_segment(connection, rowid, where="")

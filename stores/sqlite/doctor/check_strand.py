@@ -156,8 +156,6 @@ def _sources(connection: Connection, forks: list[Strand]) -> Iterator[str]:
     """The session from which these began, the surest first: as their own rows tell, the runs that theirs were forked
     from, and those with which their histories ended."""
     yield from (fork.session_id for fork in forks if fork.upto > fork.shared)
-    if not has_runs(connection):
-        return
     names = [(fork.session_id, run_id) for fork in forks for run_id in runs_of(connection, fork.session_id)]
     lines = [(name, fetch(connection, "SELECT data FROM lovia_lines WHERE run_id = ?", (run,))) for name, run in names]
     origins = [(name, parent_of(data)) for name, found in lines for (data,) in found]

@@ -14,7 +14,9 @@ from stores.sqlite.rows import RUNS, read_row
 from stores.sqlite.saves import read_snapshot
 from stores.sqlite.schema import version_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
-from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces, strand_at
+from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces
+
+_ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 
 
 def seen_in(connection: Connection, strand: Strand | None) -> list[int]:
@@ -104,20 +106,17 @@ def began_behind(connection: Connection, alone: Strand) -> Strand:
     return alone
 
 
-def _own_before(connection: Connection, strand: Strand) -> Iterator[Strand]:
+def _own_before(connection: Connection, strand: Strand) -> list[Strand]:
     """The older strands that the strand's session had, the newest first."""
-    query = "SELECT strand FROM lovia_strands WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
-    for (number,) in fetch(connection, query, (strand.number, strand.session_id, DROPPED)):
-        with suppress(StoreDamagedError):
-            if found := strand_at(connection, number, where=""):
-                yield found
+    query = f"{_ROWS} WHERE strand < ? AND session_id = ? AND state = ? ORDER BY strand DESC"
+    rows = fetch(connection, query, (strand.number, strand.session_id, DROPPED))
+    return [own for row in rows if (own := as_written(row))]
 
 
 def forks_at(connection: Connection, strand: Strand) -> list[Strand]:
     """The strands of other sessions that began with what that one has, up to some segment."""
-    rows = fetch(connection, f"SELECT {COLUMNS} FROM lovia_strands WHERE base = ?", (strand.number,))
-    forks = [fork for row in rows if (fork := as_written(row))]
-    return [fork for fork in forks if fork.session_id != strand.session_id]
+    rows = fetch(connection, f"{_ROWS} WHERE base = ?", (strand.number,))
+    return [fork for row in rows if (fork := as_written(row)) and fork.session_id != strand.session_id]
 
 
 def histories(connection: Connection, session_id: str) -> Iterator[str]:

@@ -135,8 +135,5 @@ def _size(segment: SegmentRow) -> int:
 def _cut_to(segment: SegmentRow, size: int) -> SegmentRow | None:
     """What a rewind leaves of the segment, if it leaves just so many entries: there is one such cut, or none."""
     entries = segment.segment(where="").entries
-    for keep in range(max(size, 1), len(entries)):
-        left = cut_short(entries, keep)
-        if len(left) >= size:
-            return segment.cut_to(left) if len(left) == size else None
-    return None
+    lefts = (cut_short(entries, keep) for keep in range(max(size, 1), len(entries)))
+    return next((segment.cut_to(left) for left in lefts if len(left) == size), None)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from sqlite3 import Connection
 
-from stores.errors import StoreDamagedError
 from stores.sqlite import logs
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import set_aside
-from stores.sqlite.strands import DROPPED, Strand, readers, strand_at
+from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, readers
 
 _WHY = "nobody reads it"
 
@@ -50,14 +48,12 @@ def log_aside(connection: Connection, number: int, *, aside: str) -> str | None:
 def unread_strands(connection: Connection) -> Iterator[Strand]:
     """Those that no session has any more, of which it can be told, the newest first."""
     query = (
-        "SELECT strand FROM lovia_strands WHERE state = ?"
+        f"SELECT {COLUMNS} FROM lovia_strands WHERE state = ?"
         " AND strand NOT IN (SELECT base FROM lovia_strands WHERE base IS NOT NULL) ORDER BY strand DESC"
     )
-    for (number,) in fetch(connection, query, (DROPPED,)):
-        with suppress(StoreDamagedError):
-            strand = strand_at(connection, number, where="")
-            if strand and readers(connection, number) == []:
-                yield strand
+    for strand in filter(None, map(as_written, fetch(connection, query, (DROPPED,)))):
+        if readers(connection, strand.number) == []:
+            yield strand
 
 
 def strand_aside(connection: Connection, number: int, *, aside: str) -> str | None:
