@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from sqlite3 import Connection
-from typing import Any
 
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
@@ -43,9 +42,9 @@ class Diagnosis:
     """
 
     run_id: str
+    restored: RunRow
     problems: list[str] = field(default_factory=list)
     row: RunRow | None = None
-    restored: RunRow | None = None
     head: dict[str, JSON] = field(default_factory=dict)
     shared: int = 0
     can_mend: bool = True
@@ -62,13 +61,12 @@ class Diagnosis:
     @property
     def session_id(self) -> str | None:
         """Where its segment is, as the row says, or else what is left of its saves."""
-        known = self.row or self.restored
-        return known.session_id if known else None
+        return (self.row or self.restored).session_id
 
     @property
     def is_lost(self) -> bool:
-        kept = self.restored.save if self.restored else 0
-        return self.can_mend and not self.is_finished and not self.changed and (not kept or self.is_lost_fork)
+        is_kept = self.is_finished or self.changed or (self.restored.save and not self.is_lost_fork)
+        return self.can_mend and not is_kept
 
     @property
     def loses(self) -> bool:
@@ -78,7 +76,7 @@ class Diagnosis:
     @property
     def is_lost_fork(self) -> bool:
         """No save of the fork's own can be kept: what is left is a part of its source, in its source's session."""
-        return self.is_cut and self.restored is not None and 0 < self.restored.save <= self.shared
+        return self.is_cut and 0 < self.restored.save <= self.shared
 
     @property
     def outlook(self) -> str:
@@ -100,7 +98,7 @@ class Diagnosis:
         if self.is_lost_fork:
             can = f"no save of its own is left of fork {self.run_id!r}; it would go aside as a whole"
             return can, Lost(f"fork {self.run_id!r} cannot be kept without it: it was {moved}, and its id is free")
-        if self.is_lost or not self.restored:
+        if self.is_lost:
             nothing, over = f"no save of {run} can be kept", "and its id would start over"
             return f"{nothing}, {over}", Lost(f"{nothing}: it was {moved}, {over}")
         if self.is_cut:
@@ -170,22 +168,18 @@ def _whole_row(connection: Connection, run_id: str) -> RunRow | None:
 
 def examine(connection: Connection, run_id: str) -> Diagnosis:
     """Look at everything that belongs to the run."""
-    found = Diagnosis(run_id)
+    found = Diagnosis(run_id, RunRow(run_id=run_id, log=_newest_log(connection, run_id) or 0))
     try:
         found.row = read_row(connection, run_id, where="")
         if found.row is None:
             found.problems.append(f"the row of run {run_id!r} is missing")
     except StoreDamagedError as error:
         found.problems.append(error.message)
-    if found.row is None:
-        newest = _newest_log(connection, run_id)
-        found.restored = None if newest is None else RunRow(run_id=run_id, log=newest)
-    else:
-        found.restored = RunRow(run_id=run_id, log=found.row.log)
-    if found.restored:
-        query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
-        found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
-        _go_through(connection, found, found.restored)
+    if found.row:
+        found.restored.log = found.row.log
+    query = "SELECT upto FROM lovia_logs WHERE log = ? AND base IS NOT NULL AND typeof(upto) = 'integer'"
+    found.shared = next((upto for (upto,) in fetch(connection, query, (found.restored.log,))), 0)
+    _go_through(connection, found, found.restored)
     if not found.changed:
         _look_at_line(connection, found)
         _look_at_end(connection, found)
@@ -233,7 +227,7 @@ def _look_at_line(connection: Connection, found: Diagnosis) -> None:
 def _look_at_end(connection: Connection, found: Diagnosis) -> None:
     """A run whose segment is in its session is completed (R4)."""
     kept = found.restored
-    if kept is None or not found.can_mend or kept.status == DELETED:
+    if not found.can_mend or kept.status == DELETED:
         return
     if kept.status == Status.COMPLETED and not found.is_lost_fork:
         return
@@ -260,18 +254,15 @@ def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
         return "it is whole again" if found.can_mend else None
     if found.untold:
         raise found.untold  # what is left of the run may be needed no longer, or be all there is
-    mine: tuple[Any, ...] = (run_id,)
-    copy_aside(connection, "lovia_runs", "run_id = ?", *mine, why=_WHY)
-    set_aside(connection, "lovia_lines", "run_id = ?", *mine, why=_WHY)
     restored = found.restored
-    if restored is not None:
-        set_aside(connection, "lovia_saves", "log = ? AND number > ?", restored.log, restored.save, why=_WHY)
-        set_aside(connection, "lovia_runs", "log = ? AND run_id IS NOT ?", restored.log, run_id, why=_WHY)
-    connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", mine)
-    if restored is None or found.is_lost or found.is_finished:
-        if restored is not None:
-            copy_aside(connection, "lovia_saves", "log = ?", restored.log, why=_WHY)
-            drop_log(connection, restored.log, run_id, where="")
+    copy_aside(connection, "lovia_runs", "run_id = ?", run_id, why=_WHY)
+    set_aside(connection, "lovia_lines", "run_id = ?", run_id, why=_WHY)
+    set_aside(connection, "lovia_saves", "log = ? AND number > ?", restored.log, restored.save, why=_WHY)
+    set_aside(connection, "lovia_runs", "log = ? AND run_id IS NOT ?", restored.log, run_id, why=_WHY)
+    connection.execute("DELETE FROM lovia_runs WHERE run_id = ?", (run_id,))
+    if found.is_lost or found.is_finished:
+        copy_aside(connection, "lovia_saves", "log = ?", restored.log, why=_WHY)
+        drop_log(connection, restored.log, run_id, where="")
         if found.finished and found.session_id is not None:
             write_again(connection, found.finished, found.session_id)
         return found.done(aside)
