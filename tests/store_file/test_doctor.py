@@ -218,6 +218,55 @@ async def test_d1_what_a_newer_lovia_wrote_is_named_and_left_alone(path: Path) -
     assert everything(path) == before
 
 
+async def test_d1_a_store_that_a_newer_lovia_made_is_named_and_left_alone(path: Path) -> None:
+    await fill(path)
+    file = only(path, "store.json")
+    file.write_bytes(file.read_bytes().replace(b'{"v":1', b'{"v":2'))
+    before = everything(path)
+    assert found(path) == [("store.json", False)]
+    assert ([finding.repairable for finding in repair(path)], everything(path)) == ([False], before)
+
+
+async def test_d3_the_stores_file_is_mended_though_the_quarantine_is_to_be_made_first(path: Path) -> None:
+    await fill(path)
+    only(path, "store.json").write_bytes(b"{}")
+    (path / "quarantine").write_bytes(b"mine")
+    assert {finding.file for finding in repair(path)} == {str(path / "store.json"), str(path / "quarantine")}
+    assert check(path) == []
+
+
+async def test_d3_a_save_that_lacks_something_is_damage(path: Path) -> None:
+    await write_run(FileStore(path).checkpointer)
+    records = read(chunk(path, 1))["records"]
+    del records[1]["step"]
+    rewrite(chunk(path, 1), records=records)
+    (finding,) = check(path)
+    assert (finding.file, finding.what[:19]) == (str(chunk(path, 1)), "a save lacks 'step'")
+
+
+async def test_m4_a_deletion_that_was_cut_off_is_gone_on_with(path: Path) -> None:
+    store = await fill(path)
+    file = only(path, "runs/short.*")
+    rewrite(file, status="deleted")
+    (finding,) = repair(path)
+    assert (finding.file, finding.is_leftover, finding.repairable) == (str(file), True, True)
+    assert finding.what == "the run was deleted, and a crash kept its data"
+    assert (check(path), [run.run_id for run in await store.checkpointer.runs()]) == ([], ["long"])
+    assert {chunk.parent.name for chunk in files(path, "data/*/*")} == {only(path, "data/*/000003.json").parent.name}
+
+
+async def test_r4_what_a_restart_was_going_to_remove_goes(path: Path) -> None:
+    await fill(path)
+    ref = only(path, "runs/short.*")
+    (data := path / "data" / read(ref)["key"]).with_name(old := "0" * 20 + data.name[20:]).mkdir()
+    (data.with_name(old) / "000001.json").write_bytes((data / "000001.json").read_bytes())
+    rewrite(ref, drop=old)
+    (finding,) = repair(path)
+    assert (finding.file, finding.is_leftover) == (str(data.with_name(old)), True)
+    assert finding.what == "the data of a run that was begun anew"
+    assert (check(path), exists(data.with_name(old))) == ([], False)
+
+
 async def test_d1_an_unknown_entry_type_is_no_damage(path: Path) -> None:
     await write_run(FileStore(path).checkpointer)
     records = read(chunk(path, 1))["records"]

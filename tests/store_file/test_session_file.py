@@ -57,6 +57,26 @@ async def test_m3_what_was_rewound_does_not_come_back_from_what_a_fork_reads(
     assert check(path) == []
 
 
+@pytest.mark.parametrize("damage", [empty, Path.unlink])
+async def test_d3_a_session_of_which_nothing_can_be_read_goes_aside_as_a_whole(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    store = FileStore(path)
+    for run_id in ("r1", "r2"):
+        await store.session.append("talk", [say(run_id)], run_id=run_id)
+    for segment in files(path, "sessions/*/0*"):
+        empty(segment)
+    damage(file := only(path, "sessions/*/session.json"))
+    what = "session.json is missing" if damage is Path.unlink else "the file is empty"
+    what += ", and none of its segments can be read; the folder {} as a whole"
+    (finding,) = check(path)
+    assert (finding.file, finding.what) == (str(file.parent), what.format("can go aside"))
+    assert [finding.what for finding in repair(path)] == [
+        what.format("was moved to").replace("as a whole", f"quarantine/sessions__{file.parent.name}")
+    ]
+    assert (check(path), entries(path / "sessions")) == ([], [])
+
+
 async def test_m4_a_session_that_was_removed_does_not_come_back(path: Path) -> None:
     store = await forked_at(path, "r1", "r1")
     await store.checkpointer.delete("r1")

@@ -63,11 +63,10 @@ def repair(path: str | Path) -> list[Finding]:
 
     What is repairable in the answer has been repaired; the rest is as it was.
     """
-    root = Root(path, create=False)
     findings: dict[Finding, None] = {}
     new: list[Finding] = []
     for _ in range(PASSES):
-        new = _repair(root)
+        new = _repair(Root(path, create=False))
         findings |= dict.fromkeys(new)
         if not any(finding.repairable for finding in new):
             break
@@ -77,9 +76,7 @@ def repair(path: str | Path) -> list[Finding]:
 
 def _repair(root: Root) -> list[Finding]:
     """Mend every record once. What is mended in one can bring something to light in another."""
-    findings = []
-    for problem in _problems_of_root(root):
-        findings.append(mended(problem))
+    findings = [mended(problem) for problem in _problems_of_root(root)]
     if _open(root):
         findings += [mended(problem) for problem in problems_of_intruders(root)]
         _overlooked(root)
@@ -158,7 +155,7 @@ def _units_of_runs(root: Root) -> list[Unit]:
         named |= keys
         look = partial(problems_of_run, root, name, folders)
         places = [("runs", f"{name}.json"), *(("data", key) for key in sorted(keys))]
-        unit = Unit(root, places, look, _run_lock(root, run_id))
+        unit = Unit(root, places, look, partial(RunLock, root, run_id))
         units.append((max(sources(folders, key) for key in keys or {""}), unit))
     for key in folders:
         if key not in named:
@@ -187,17 +184,13 @@ def _has_fork_in_use(root: Root, name: str) -> bool:
 def _orphan(root: Root, key: str, folders: dict[str, DataFolder]) -> list[Problem]:
     """Looked into again: since the survey its run may have begun, or been deleted."""
     folder = look_into(root, key)
-    if not os.path.isdir(root.part("data", key)) or key in _keys_of_run(root, folder.run_id):
-        return []
-    return problems_of_orphan(root, folder, folders)
+    named = _keys_of(root, name_of(folder.run_id), {})[0] if folder.run_id else set()
+    is_there = key not in named and os.path.isdir(root.part("data", key))
+    return problems_of_orphan(root, folder, folders) if is_there else []
 
 
 def _orphan_lock(root: Root, key: str) -> RunLock:
     return RunLock(root, look_into(root, key).run_id or key)
-
-
-def _run_lock(root: Root, run_id: str) -> Callable[[], RunLock]:
-    return partial(RunLock, root, run_id)
 
 
 def _lock(root: Root, place: tuple[str, ...], name: str) -> Lock:
@@ -211,7 +204,3 @@ def _keys_of(root: Root, name: str, folders: dict[str, DataFolder]) -> tuple[set
             return {ref.key, ref.drop or ref.key}, ref.run_id
     mine = {folder.key: folder.run_id or name for folder in folders.values() if folder.run_name == name}
     return set(mine), next(iter(mine.values()), name)
-
-
-def _keys_of_run(root: Root, run_id: str | None) -> set[str]:
-    return _keys_of(root, name_of(run_id), {})[0] if run_id else set()

@@ -84,10 +84,10 @@ def _lost_session_json(root: Root, name: str, places: list[Place], what: str) ->
         outlook = f"it cannot be made again, and the session is left as it is: {error}"
         advice = "where it is not wanted, move its folder elsewhere, and look again"
         return Problem(file, what, outlook=f"{outlook}; {advice}")
-    if found is None and not places:
-        return folder_aside(root, name, f"{what}, and nothing else is left of the session")
-    mend = partial(lost_session_json.write, root, name, places)
-    return Problem(file, what, mend, outlook=found.outlook if found else "")
+    if found is None:
+        left = "none of its segments can be read" if places else "nothing else is left of the session"
+        return folder_aside(root, name, f"{what}, and {left}")
+    return Problem(file, what, partial(lost_session_json.write, root, name, places), outlook=found.outlook)
 
 
 def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> list[Problem]:

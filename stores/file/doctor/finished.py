@@ -41,25 +41,25 @@ def is_finished(root: Root, ref: Ref) -> bool:
     return finished_segment(root, ref) is not None
 
 
-def finished_segment(root: Root, ref: Ref) -> Segment | None:
-    """The whole segment of the run in its session, as far as that is not damaged.
+def finished_segment(root: Root, ref: Ref) -> tuple[Segment, str] | None:
+    """The whole segment of the run in its session, as far as that is not damaged, and the checksum of the entries that
+    were first appended.
 
     Raises `StoreUnreadableError` or `StoreVersionError` where it may be in there, and cannot be looked for.
     """
-    if ref.session_id is None:
-        return None
     try:
-        segment = steady(partial(_live_segment, root, ref.session_id, ref.run_id))
+        found = steady(partial(_live_segment, root, ref.session_id, ref.run_id)) if ref.session_id else None
     except NO_DAMAGE:
         raise
     except StoreError:
         return None
-    return None if segment is None or segment.truncated else segment
+    return None if found is None or found[0].truncated else found
 
 
-def _live_segment(root: Root, session_id: str, run_id: str) -> Segment | None:
+def _live_segment(root: Root, session_id: str, run_id: str) -> tuple[Segment, str] | None:
     place = read_log(root, session_id).find(run_id)
-    return segment_of(read_segment(place, None), f"{place.folder}/{place.file}") if place else None
+    document = read_segment(place, None) if place else None
+    return (segment_of(document, f"{place.folder}/{place.file}"), document["checksum"]) if place and document else None
 
 
 def unfinished(root: Root, ref: Ref, file: str) -> Problem:
@@ -90,9 +90,9 @@ def set_finished_aside(
     return answers(ref.run_id, copied or aside or "gone")
 
 
-def _as_appended(root: Root, session_id: str, segment: Segment) -> Segment:
+def _as_appended(root: Root, segment: Segment, checksum: str) -> Segment:
     """The segment with the archived outputs in the place of what a trim has left, where that is what was appended."""
-    checksum, entries = steady(partial(_checksum, root, session_id, segment.run_id)), list(segment.entries)
+    entries = list(segment.entries)
     with suppress(StoreError), root.open_folder(RESULTS, name_of(segment.run_id)) as folder:
         for index, reference, result in results_of(segment.run_id, segment.entries):
             if result.trimmed and folder:
@@ -100,12 +100,6 @@ def _as_appended(root: Root, session_id: str, segment: Segment) -> Segment:
         if entries_checksum(entries) == checksum:
             return replace(segment, entries=entries)
     return segment
-
-
-def _checksum(root: Root, session_id: str, run_id: str) -> str | None:
-    """That of the entries that were first appended."""
-    place = read_log(root, session_id).find(run_id)
-    return str(read_segment(place, None)["checksum"]) if place else None
 
 
 def _run_before(root: Root, session_id: str, run_id: str) -> str | None:
@@ -167,13 +161,12 @@ def save_from_segment(root: Root, lost: Ref) -> Save:
 
     Raises `StoreError` where the segment is not there any more: of its session no lock is held.
     """
-    segment = finished_segment(root, lost)
-    if segment is None or lost.session_id is None:
+    found = finished_segment(root, lost)
+    if found is None or lost.session_id is None:
         raise StoreError("its segment has changed meanwhile", hint="look again: lovia doctor")
-    segment = _as_appended(root, lost.session_id, segment)
     known = {name: lost.fields.get(name) for name in ("parent", "history_limit")}
     known["history_upto"] = _run_before(root, lost.session_id, lost.run_id)
-    return save_of_segment(segment, lost.session_id, known)
+    return save_of_segment(_as_appended(root, *found), lost.session_id, known)
 
 
 def write_again(root: Root, lost: Ref, save: Save) -> None:

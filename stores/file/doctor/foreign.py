@@ -20,7 +20,8 @@ def problems_of_foreign(root: Root, name: str, places: list[Place], *, is_own: b
 
     Where there are no others, and no session.json that ``is_own``, the folder goes as a whole.
     """
-    foreign = [place for place in places if _is_foreign(name, place)]
+    found = ((place, readable(place)) for place in places)
+    foreign = [place for place, document in found if document and name_of(str(document.get("id"))) != name]
     if foreign and len(foreign) == len(places) and not is_own:
         return [folder_aside(root, name, "the folder holds another session than its name says")]
     what = "the file holds a segment of another session than its folder's name says"
@@ -43,8 +44,3 @@ def _aside(root: Root, name: str) -> str:
         problems = problems_of_vanished(root, session_id) if name_of(session_id) == name else []
         done += [problem.mend() or "" if problem.mend else problem.outlook for problem in problems]
     return "; ".join(done)
-
-
-def _is_foreign(name: str, place: Place) -> bool:
-    document = readable(place)
-    return document is not None and name_of(str(document.get("id"))) != name

@@ -7,7 +7,7 @@ from functools import partial
 
 from stores import codec
 from stores.errors import StoreError
-from stores.file.chunks import Chunk, read_all
+from stores.file.chunks import read_all
 from stores.file.doctor.deleted import was_deleted
 from stores.file.doctor.finished import held_run, save_from_segment, write_again
 from stores.file.doctor.problem import Problem
@@ -25,9 +25,10 @@ from stores.records import Status
 def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
     """The ref as its data has it, up to the first thing that is wrong with them, and that."""
     fresh = Ref(ref.run_id, ref.fields | {"status": Status.RUNNING.value, "save": 0})
-    last: Chunk | None = None
+    last, where = None, root.part("data", ref.key)
     try:
         for chunk in read_all(root, ref.run_id, ref.key, ref.tail):
+            where = chunk.where
             for record in chunk.records:
                 fresh.advance_by_record(record)
             if chunk.header["key"] == ref.key:
@@ -40,7 +41,7 @@ def examine(root: Root, ref: Ref) -> tuple[Ref, StoreError | None]:
     except StoreError as error:
         return fresh, error
     except (KeyError, TypeError) as error:
-        return fresh, StoreError(f"a save lacks {error}", where=root.part("data", ref.key))
+        return fresh, StoreError(f"a save lacks {error}", where=where)
     return fresh, None
 
 

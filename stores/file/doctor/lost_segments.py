@@ -59,7 +59,7 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
     if part:
         fields |= _as_forked(part)
     newest = newest_places(places, fields, chained=True)
-    spans = {n: _span(document) for n, place in newest.items() if (document := readable(place))}
+    spans = {n: _Span.of(document) for n, place in newest.items() if (document := readable(place))}
     numbers = range(1, max(fields["count"], *newest, 0) + 1)
     runs, found, seen = KnownRuns(root), list[Lost](), -1
     while len(found) > seen:  # one made again tells where its neighbours belong
@@ -92,9 +92,9 @@ class _Span:
     end: int
     after: str | None
 
-
-def _span(document: dict[str, Any]) -> _Span:
-    return _Span(document["first"], document["first"] + len(document["entries"]), document["after"])
+    @staticmethod
+    def of(document: dict[str, Any]) -> _Span:
+        return _Span(document["first"], document["first"] + len(document["entries"]), document["after"])
 
 
 def _first(fields: dict[str, Any], n: int, spans: dict[int, _Span], size: int, *, is_proven: bool) -> int | None:

@@ -35,12 +35,9 @@ class Salvage:
 
 def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
     """What can be kept of damaged chunk ``n``; None for nothing. The first one of a fork may begin with any save."""
-    try:
-        with root.open_folder("data", key) as folder:
-            data = folder.read(chunk_name(n)) if folder else None
-            before = read_chunk(folder, run_id, key, n - 1) if folder and n > 1 else None
-    except StoreError:
-        return None
+    with root.open_folder("data", key) as folder:
+        data = folder.read(chunk_name(n)) if folder else None
+        before = read_chunk(folder, run_id, key, n - 1) if folder and n > 1 else None
     if not data or (n > 1 and before is None):
         return None
     known = {"kind": "chunk", "id": run_id, "key": key, "n": n}
@@ -49,17 +46,13 @@ def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
     return _lines_of(data, known)
 
 
-def _is_it(header: dict[str, Any], known: dict[str, Any]) -> bool:
-    return known.items() <= header.items() and type(header.get("first")) is int
-
-
 def _lines_of(data: bytes, known: dict[str, Any]) -> Salvage | None:
     """The saves in front of the first line that is none."""
     head, *rows = data.split(b"\n")
     header = _object(head + b"]}") if head.endswith(_OPEN) else None
-    if header is None or header.get("v") != codec.VERSION or not _is_it(header, known):
+    first = (header or {}).get("first")
+    if not header or type(first) is not int or not (known | {"v": codec.VERSION}).items() <= header.items():
         return None
-    first = header["first"]
     lines = Lines({name: value for name, value in header.items() if name not in ("v", "records")}, "records")
     for line in _saves(rows, first, known["id"]):
         lines.add(line)
