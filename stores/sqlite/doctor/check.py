@@ -21,9 +21,9 @@ from stores.sqlite.doctor import check_results, check_run, check_session, check_
 from stores.sqlite.doctor.check_locks import problem_of_locks
 from stores.sqlite.doctor.check_log import LOGS
 from stores.sqlite.doctor.check_strand import STRANDS
+from stores.sqlite.doctor.completed import completed_runs
 from stores.sqlite.doctor.mending import bring_up_all, in_one
 from stores.sqlite.doctor.quarantine import ASIDE, QUARANTINE, Problem, move_aside
-from stores.sqlite.doctor.restoring import completed_runs
 from stores.sqlite.doctor.salvage import can_salvage, damaged_copies, salvage
 from stores.sqlite.locks import RunLock
 from stores.sqlite.results import RESULTS

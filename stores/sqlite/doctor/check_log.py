@@ -13,11 +13,12 @@ from sqlite3 import Connection
 from typing import Any
 
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
+from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, is_named, with_one_changed
 from stores.sqlite.doctor.naming import all_names, known_runs, names_of, near, owner_of, parent_of
 from stores.sqlite.logs import COLUMNS, Log, as_written
 from stores.sqlite.sealing import is_proven
 
+_NAMED = ("lovia_logs WHERE base", "lovia_saves WHERE log", "lovia_runs WHERE log")
 _ROWS = f"SELECT {COLUMNS} FROM lovia_logs"
 _FIRST = "SELECT number, CAST(data AS BLOB) FROM lovia_saves WHERE log = ? AND typeof(number) = 'integer'"
 _FIRST += " ORDER BY number LIMIT 1"
@@ -47,7 +48,7 @@ def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
         return Diagnosis(number, what, row, written, "as it was written")
     if proven:
         return Diagnosis(number, what, row, proven, "as its first save tells", doubt)
-    if _is_named(connection, number):
+    if is_named(connection, _NAMED, number):
         stands = _as_it_stands(connection, number, row, names, dropped)
         how = "as it stands, which nothing proves" if row else "without what it said, which nothing tells"
         return Diagnosis(number, what, row, stands, how, doubt)
@@ -117,10 +118,4 @@ def _as_it_stands(connection: Connection, number: int, row: Row | None, names: l
     return Log(number, run_id, dropped=dropped)
 
 
-def _is_named(connection: Connection, number: int) -> bool:
-    """True when others go on from it, or saves or a run are its."""
-    tables = ("lovia_logs WHERE base", "lovia_saves WHERE log", "lovia_runs WHERE log")
-    return any(fetch(connection, f"SELECT 1 FROM {table} = ? LIMIT 1", (number,)) for table in tables)
-
-
-LOGS = Links("lovia_logs", COLUMNS, as_written, _missing, _is_named, _told)
+LOGS = Links("lovia_logs", COLUMNS, as_written, _missing, _NAMED, _told)

@@ -19,8 +19,9 @@ from stores import codec
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
 from stores.sqlite.checksums import fetch
+from stores.sqlite.doctor.completed import has_runs
 from stores.sqlite.doctor.finished import with_archived
-from stores.sqlite.doctor.leading import has_runs, histories, is_whole
+from stores.sqlite.doctor.leading import histories, is_whole
 from stores.sqlite.doctor.links import MOST, with_one_changed
 from stores.sqlite.doctor.naming import known_runs, near
 from stores.sqlite.doctor.quarantine import copy_aside
@@ -38,7 +39,9 @@ def changed_segment(connection: Connection, rowid: int) -> SegmentRow | None:
     """The segment as its checksum proves that it was, if one value of its row has changed, and nothing whole stands in
     its place."""
     stands, total = stored_segment(connection, rowid)
-    could_be = with_one_changed(_values(stands), _candidates(connection, stands))
+    place = (stands.session_id, stands.n, stands.run_id)
+    values = (*place, stands.entries, stands.meta, stands.checksum, stands.truncated, stands.strand)
+    could_be = with_one_changed(values, _candidates(connection, stands))
     session_id = _session_of(connection, stands)
     rows = (SegmentRow(*values) for values in could_be)
     found = next((row for row in rows if row.sum == total and row.session_id == session_id), None)
@@ -63,11 +66,6 @@ def write_as_it_was(connection: Connection, changed: dict[int, SegmentRow]) -> N
         copy_aside(connection, "lovia_segments", "rowid = ?", rowid)
     for row in changed.values():
         row.put(connection)
-
-
-def _values(row: SegmentRow) -> tuple[Any, ...]:
-    place = (row.session_id, row.n, row.run_id)
-    return (*place, row.entries, row.meta, row.checksum, row.truncated, row.strand)
 
 
 def _candidates(connection: Connection, row: SegmentRow) -> Iterator[Iterable[Any]]:

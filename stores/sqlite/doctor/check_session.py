@@ -12,10 +12,11 @@ from stores.entries import UnknownEntryError
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.check_segment import changed_segment, proven_by_entries, write_as_it_was
+from stores.sqlite.doctor.completed import CompletedRuns, completed_runs
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.older_copies import last_counted, without_older
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.doctor.restoring import CompletedRuns, completed_runs, restorable
+from stores.sqlite.doctor.restoring import restorable
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from sqlite3 import Connection
 from typing import Any
 
 from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import began_behind, fits, has_runs, histories, reaches, runs_of, with_base
-from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, with_one_changed
+from stores.sqlite.doctor.completed import has_runs, runs_of
+from stores.sqlite.doctor.leading import began_behind, fits, histories, reaches, with_base
+from stores.sqlite.doctor.links import MOST, Diagnosis, Links, Row, is_named, with_one_changed
 from stores.sqlite.doctor.naming import parent_of
 from stores.sqlite.segments import read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, OWN, PREPARED, Strand, as_written
 
+_NAMED = ("lovia_strands WHERE base", "lovia_segments WHERE strand")
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 _UNTOLD = "without what it held, which nothing tells"
 
@@ -34,7 +37,7 @@ def _told(connection: Connection, number: int, row: Row | None) -> Diagnosis:
     how, strand = "from the segments that name it", _by_segments(connection, number, row and row[1])
     if strand is None:
         how, strand = "from what the runs of its forks tell", _by_forks(connection, number)
-    if strand is None and _is_named(connection, number):
+    if strand is None and is_named(connection, _NAMED, number):
         how, strand = _UNTOLD, Strand(number, str(row[1] if row else ""), state=DROPPED)
     if row is None:
         what = _what(strand.session_id if strand else "", number, "missing")
@@ -69,14 +72,11 @@ def _proven(connection: Connection, row: Row) -> Strand | None:
 def _candidates(connection: Connection, number: int) -> Iterator[list[Any] | range]:
     """Of each column, what could have stood in it."""
     missing = _missing(connection)
-    yield missing
-    yield list(_sessions(connection))
+    yield from (missing, list(_sessions(connection)))
     yield [None, *(n for n in (*_numbers(connection), *missing) if n < number)]
     last = _count(connection, "SELECT max(n) FROM lovia_segments WHERE typeof(n) = 'integer'")
-    yield range(last + 1)
-    yield range(last + 1)
-    yield range(_count(connection, "SELECT max(entries) FROM lovia_sessions WHERE typeof(entries) = 'integer'") + 1)
-    yield [OWN, PREPARED, DROPPED]
+    entries = _count(connection, "SELECT max(entries) FROM lovia_sessions WHERE typeof(entries) = 'integer'")
+    yield from (range(last + 1), range(last + 1), range(entries + 1), [OWN, PREPARED, DROPPED])
 
 
 def _count(connection: Connection, query: str) -> int:
@@ -89,12 +89,6 @@ def _sessions(connection: Connection) -> set[Any]:
     if has_runs(connection):
         queries.append("SELECT session_id FROM lovia_runs")
     return {name for query in queries for (name,) in fetch(connection, query) if isinstance(name, str)}
-
-
-def _is_named(connection: Connection, number: int) -> bool:
-    """True when others go on from it, or segments stand in it."""
-    queries = ("SELECT 1 FROM lovia_strands WHERE base = ?", "SELECT 1 FROM lovia_segments WHERE strand = ?")
-    return any(fetch(connection, f"{query} LIMIT 1", (number,)) for query in queries)
 
 
 def _can_be(connection: Connection, strand: Strand) -> bool:
@@ -160,12 +154,9 @@ def _sources(connection: Connection, forks: list[Strand]) -> Iterator[str]:
     lines = [(name, fetch(connection, "SELECT data FROM lovia_lines WHERE run_id = ?", (run,))) for name, run in names]
     origins = [(name, parent_of(data)) for name, found in lines for (data,) in found]
     query = "SELECT session_id FROM lovia_runs WHERE run_id = ? AND session_id IS NOT ?"
-    for name, run_id in origins:
+    began = ((fork.session_id, run_id) for fork in forks for run_id in histories(connection, fork.session_id))
+    for name, run_id in chain(origins, began):
         yield from (found for (found,) in fetch(connection, query, (run_id, name)) if isinstance(found, str))
-    for fork in forks:
-        for run_id in histories(connection, fork.session_id):
-            found = fetch(connection, query, (run_id, fork.session_id))
-            yield from (name for (name,) in found if isinstance(name, str))
 
 
 def _state(connection: Connection, number: int, session_id: str) -> str:
@@ -189,7 +180,7 @@ STRANDS = Links(
     COLUMNS,
     as_written,
     _missing,
-    _is_named,
+    _NAMED,
     _told,
     rivals="session_id = :session_id AND state = :state AND state != 'dropped'",
 )

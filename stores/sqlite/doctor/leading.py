@@ -10,9 +10,7 @@ from sqlite3 import Connection
 
 from stores.errors import StoreDamagedError, StoreError
 from stores.sqlite.checksums import fetch
-from stores.sqlite.rows import RUNS, read_row
-from stores.sqlite.saves import read_snapshot
-from stores.sqlite.schema import version_of
+from stores.sqlite.doctor.completed import began_with, runs_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
 from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces
 
@@ -85,9 +83,8 @@ def with_base(connection: Connection, alone: Strand, upto: int, run_ids: list[st
     with the segment that a run of it, which a fork began, says it started from."""
     bases = [(base.number, min(base.shared, upto)) for base in _own_before(connection, alone)]
     query = "SELECT strand FROM lovia_segments WHERE strand < ? AND n = ? AND run_id = ? ORDER BY strand DESC"
-    for run_id in run_ids:
-        if began := _history_upto(connection, run_id):
-            bases += [(number, upto) for (number,) in fetch(connection, query, (alone.number, upto, began))]
+    for began in began_with(connection, run_ids):
+        bases += [(number, upto) for (number,) in fetch(connection, query, (alone.number, upto, began))]
     strands = [replace(alone, base=base, upto=upto, shared=shared) for base, shared in bases]
     reached = [strand for strand in strands if reaches(connection, strand)]
     row = _row(connection, alone.session_id)
@@ -121,32 +118,7 @@ def forks_at(connection: Connection, strand: Strand) -> list[Strand]:
 
 def histories(connection: Connection, session_id: str) -> Iterator[str]:
     """The runs with whose segments the histories of the session's runs ended: one of them is what a fork began with."""
-    for run_id in runs_of(connection, session_id):
-        if began := _history_upto(connection, run_id):
-            yield began
-
-
-def _history_upto(connection: Connection, run_id: str) -> str | None:
-    """The run with whose segment the history of that one ended, as its checkpoint has it."""
-    try:
-        row = read_row(connection, run_id, where="") if has_runs(connection) else None
-        return read_snapshot(connection, row, where="").head.history_upto if row else None
-    except StoreError:
-        return None
-
-
-def runs_of(connection: Connection, session_id: str) -> list[str]:
-    """The runs of the session, as their rows say."""
-    query = "SELECT run_id FROM lovia_runs WHERE session_id = ? ORDER BY run_id"
-    found = fetch(connection, query, (session_id,)) if has_runs(connection) else []
-    return [run_id for (run_id,) in found if isinstance(run_id, str)]
-
-
-def has_runs(connection: Connection) -> bool:
-    """True when there are tables of runs, and of this version."""
-    with suppress(StoreError):
-        return version_of(connection, RUNS, where="") == RUNS.version
-    return False
+    return began_with(connection, runs_of(connection, session_id))
 
 
 def _row(connection: Connection, session_id: str) -> SessionRow | None:

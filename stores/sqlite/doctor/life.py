@@ -82,13 +82,9 @@ def _is_in_no_session(connection: Connection, restored: RunRow) -> bool:
         row = read_session(connection, restored.session_id, where="")
         strand = strand_of(connection, restored.session_id, where="")
         if row is None:
-            return strand is None and not _is_named(connection, restored.session_id)
+            query = "SELECT 1 FROM lovia_segments WHERE session_id = ? LIMIT 1"
+            return strand is None and not fetch(connection, query, (restored.session_id,))
         if strand is None:
             return not row.segments
         return fits(connection, strand, row) and find_segment(connection, strand, restored.run_id, where="") is None
     return False
-
-
-def _is_named(connection: Connection, session_id: str) -> bool:
-    """True when a segment says that it is of the session."""
-    return bool(fetch(connection, "SELECT 1 FROM lovia_segments WHERE session_id = ? LIMIT 1", (session_id,)))

@@ -24,6 +24,11 @@ def with_one_changed(values: Row, could_be: Iterable[Iterable[Any]]) -> Iterator
         yield from ((*values[:place], value, *values[place + 1 :]) for value in candidates)
 
 
+def is_named(connection: Connection, named: tuple[str, ...], number: Any) -> bool:
+    """True when there is a row that names it, in one of these tables and columns."""
+    return any(fetch(connection, f"SELECT 1 FROM {one} = ? LIMIT 1", (number,)) for one in named)
+
+
 @dataclass(slots=True, frozen=True)
 class Diagnosis:
     """What is wrong with the row of that ``number``, and what can be written in its place, told by ``how``.
@@ -68,7 +73,7 @@ class Diagnosis:
 class Links:
     """A table of such rows. Of its ``columns`` the first is the number; ``as_written`` is what a row says, if whole.
 
-    ``missing`` are the numbers that should have a row, and have none; one that others name ``is_named``. ``tell`` is
+    ``missing`` are the numbers that should have a row, and have none; ``named`` is where others name one. ``tell`` is
     given a number and the row that is there, if any. ``rivals`` is the condition on which another row stands in the
     way of one.
     """
@@ -77,7 +82,7 @@ class Links:
     columns: str
     as_written: Callable[[Row], Log | Strand | None]
     missing: Callable[[Connection], list[int]]
-    is_named: Callable[[Connection, Any], bool]
+    named: tuple[str, ...]
     tell: Callable[..., Diagnosis]
     rivals: str = "0"
 
@@ -97,11 +102,13 @@ class Links:
         """Put the row right, in the transaction that is open, and say what was done. No other is looked at in vain."""
         key = self.columns.partition(",")[0]
         row = next(iter(fetch(connection, f"SELECT {self.columns} FROM {self.table} WHERE {key} = ?", (number,))), None)
-        if self.as_written(row) if row else not self.is_named(connection, number):
+        if self.as_written(row) if row else not is_named(connection, self.named, number):
             return "it is whole again"
         found = self.tell(connection, number, row)
         copy_aside(connection, self.table, f"{key} = ?", number)
-        rivals = self._rivals(connection, found.restored) if found.restored else []
+        query = f"SELECT {key} FROM {self.table} WHERE {self.rivals} AND {key} != :number"
+        of = asdict(found.restored) if found.restored else None
+        rivals = [rival for (rival,) in connection.execute(query, of).fetchall()] if of else []
         if found.restored is None or found.place != number or rivals:
             connection.execute(f"DELETE FROM {self.table} WHERE {key} = ?", (number,))
         for rival in rivals:  # it is damaged as well, or it could not stand there
@@ -109,8 +116,3 @@ class Links:
         if found.restored:
             found.restored.put(connection)
         return found.done(aside)
-
-    def _rivals(self, connection: Connection, restored: Log | Strand) -> list[int]:
-        number = self.columns.partition(",")[0]
-        query = f"SELECT {number} FROM {self.table} WHERE {self.rivals} AND {number} != :number"
-        return [rival for (rival,) in connection.execute(query, asdict(restored)).fetchall()]

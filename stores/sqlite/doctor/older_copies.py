@@ -9,46 +9,19 @@ before the rewind that cut or undid it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
 
-from stores.records import RunSnapshot, Segment
-from stores.sqlite.doctor.session_diagnosis import uncounted
+from stores.records import RunSnapshot
+from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by
+from stores.sqlite.doctor.session_diagnosis import Diagnosis, Older, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow
-from stores.surgery import cut_short, entries_checksum
-
-if TYPE_CHECKING:
-    from stores.sqlite.doctor.restoring import CompletedRuns
-    from stores.sqlite.doctor.session_diagnosis import Diagnosis
-    from stores.sqlite.strands import Strand
+from stores.sqlite.strands import Strand
+from stores.surgery import cut_short
 
 _AT_ONCE = 1.0
 """Seconds within which a run that has ended is appended, where nobody else keeps the file."""
-
-
-def held_by(runs: Iterable[RunSnapshot]) -> Collection[tuple[str, str]]:
-    """What these runs hold: each with the checksum with which its segment was, or would be, appended."""
-    return {(run.run_id, entries_checksum(run.entries)) for run in runs}
-
-
-def ended_at(segment: Segment) -> float | None:
-    """When the run of the segment ended, as it was noted."""
-    timing = segment.meta.get("timing")
-    at = timing.get("finished_at") if isinstance(timing, dict) else None
-    return float(at) if isinstance(at, int | float) else None
-
-
-@dataclass(slots=True, frozen=True)
-class Older:
-    """The ``segment`` that is the older copy. ``cut`` is what a rewind has left of it, where that accounts for what the
-    row counts, and all speaks for it; else another run's may have stood there, one with a checkpoint where the segment
-    ``is_replaced``."""
-
-    segment: SegmentRow
-    cut: SegmentRow | None = None
-    is_replaced: bool = False
 
 
 @dataclass(slots=True, frozen=True)

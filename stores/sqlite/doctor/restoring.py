@@ -9,26 +9,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from sqlite3 import Connection
 
 from stores import codec
 from stores.closing import segment_meta
-from stores.errors import StoreError
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.leading import forks_at, has_runs, histories
-from stores.sqlite.doctor.older_copies import ended_at, held_by
-from stores.sqlite.rows import read_row
-from stores.sqlite.saves import read_snapshot
+from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by, whole_run
+from stores.sqlite.doctor.leading import forks_at, histories
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries
 from stores.sqlite.strands import Strand
 from stores.surgery import entries_checksum
-
-CompletedRuns = Callable[[str], list[RunSnapshot]]
 
 
 @dataclass(slots=True, frozen=True)
@@ -39,12 +32,6 @@ class Restored:
     made: list[SegmentRow]
     guessed: list[int]
     unplaced: list[str]
-
-
-def completed_runs(connection: Connection) -> CompletedRuns:
-    """The completed runs of a session whose checkpoints are whole, oldest first. What was read last is kept, since all
-    forks of a session ask for the same."""
-    return lru_cache(maxsize=4)(partial(_completed, connection))
 
 
 def restorable(
@@ -74,7 +61,7 @@ def restorable(
     proven = search.proven(connection, damaged)
     if not is_counted:
         last = max([last, *(n for n, _ in proven if n <= last + len(proven))])
-    search.homes = homes = {n: home(chain, n) for n in range(1, last + 1) if n not in search.known}
+    search.homes = homes = {n: _home(chain, n) for n in range(1, last + 1) if n not in search.known}
     for n, run_id in proven:
         search.learn(n, run_id)
     search.follow(connection, chain)
@@ -86,7 +73,7 @@ def restorable(
     return Restored(made, sorted(search.guessed), search.unplaced)
 
 
-def home(chain: list[Strand], n: int) -> Strand:
+def _home(chain: list[Strand], n: int) -> Strand:
     """The strand in which segment ``n`` was first written: the others go on behind it, and can only hide it."""
     return next(strand for strand in chain if n > strand.upto or strand is chain[-1])
 
@@ -254,26 +241,13 @@ class _Search:
         return self.present + sum(len(self.runs[run_id].entries) for run_id in (*made, *more))
 
 
-def _completed(connection: Connection, session_id: str) -> list[RunSnapshot]:
-    query = "SELECT run_id FROM lovia_runs WHERE session_id = ? AND status = ? ORDER BY updated_at, run_id"
-    values = (session_id, Status.COMPLETED.value)
-    runs = []
-    for (run_id,) in fetch(connection, query, values) if has_runs(connection) else []:
-        with suppress(StoreError):
-            if row := read_row(connection, run_id, where=""):
-                runs.append(read_snapshot(connection, row, where=""))
-    return runs
-
-
 def _histories(connection: Connection, damaged: list[int]) -> Iterator[RunSnapshot]:
     """The completed runs that were deleted, all but their histories, which hold just what damaged segments did."""
-    rows = [SegmentRow(*values) for rowid in damaged for *values, _ in fetch(connection, _AS_IT_IS, (rowid,))]
-    for one in rows if has_runs(connection) else ():
-        with suppress(StoreError):
-            row = read_row(connection, one.run_id, where="")
-            run = read_snapshot(connection, row, where="") if row and row.is_deleted else None
-            if run and run.status == Status.COMPLETED and entries_checksum(run.entries) == one.checksum:
-                yield run
+    for one in (SegmentRow(*values) for rowid in damaged for *values, _ in fetch(connection, _AS_IT_IS, (rowid,))):
+        row, run = whole_run(connection, one.run_id) or (None, None)
+        is_kept = row and row.is_deleted and run and run.status == Status.COMPLETED
+        if run and is_kept and entries_checksum(run.entries) == one.checksum:
+            yield run
 
 
 def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:

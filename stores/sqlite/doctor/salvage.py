@@ -85,7 +85,8 @@ def _copy_all(damaged: Path, fresh: Path) -> str:
             connection.execute("PRAGMA foreign_keys = OFF")  # what lost its parent is mended afterwards
             connection.execute("BEGIN IMMEDIATE")
             source.text_factory = bytes  # to the last byte, be it text or not
-            torn = [part for part, tables in parts.items() if not _copy_each(source, connection, tables)]
+            copied = {part: [_copy(source, connection, one) for one in tables] for part, tables in parts.items()}
+            torn = [part for part, whole in copied.items() if not all(whole)]
             missing = _missing_sessions(connection) if SESSIONS in torn and RUNS in parts else []
             connection.execute("COMMIT")
     lost = f"; not all of the {' and the '.join(part.name for part in torn)} could be read" if torn else ""
@@ -119,12 +120,6 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA writable_schema = ON")  # or SQLite refuses a file that is too short
     connection.execute("PRAGMA cell_size_check = OFF")
     return connection
-
-
-def _copy_each(source: sqlite3.Connection, target: sqlite3.Connection, tables: list[str]) -> bool:
-    """Copy what can be read of each; True when that was all."""
-    whole = [_copy(source, target, table) for table in tables]
-    return all(whole)
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from stores.entries import ToolResultEntry
 from stores.ids import as_words
@@ -12,8 +11,16 @@ from stores.sqlite.doctor.quarantine import Lost
 from stores.sqlite.segments import SegmentRow, SessionRow
 from stores.sqlite.strands import Strand
 
-if TYPE_CHECKING:
-    from stores.sqlite.doctor.older_copies import Older
+
+@dataclass(slots=True, frozen=True)
+class Older:
+    """The ``segment`` that is the older copy. ``cut`` is what a rewind has left of it, where that accounts for what the
+    row counts, and all speaks for it; else another run's may have stood there, one with a checkpoint where the segment
+    ``is_replaced``."""
+
+    segment: SegmentRow
+    cut: SegmentRow | None = None
+    is_replaced: bool = False
 
 
 @dataclass(slots=True)
@@ -93,10 +100,7 @@ class Diagnosis:
         if self.led is not None:
             had = "what its row counts" if self.is_led_whole else "what it began with"
             return [(f"the strand with which it has {had} can be told", f"{whose} has again {had}")]
-        told, is_any_moved = (
-            list(self._told_of_segments()),
-            bool(self.changed or self.damaged or self.extra or self.older),
-        )
+        told, is_any_moved = list(self._told_of_segments()), self.changed or self.damaged or self.extra or self.older
         if not told and not (self.row and is_any_moved):
             again = f"the row of {whose} was made again from its segments"
             told = [("its row can be made from its segments", again)]
