@@ -16,7 +16,7 @@ from stores.sqlite.doctor.completed import CompletedRuns, completed_runs
 from stores.sqlite.doctor.leading import fits, led_elsewhere, seen_in
 from stores.sqlite.doctor.older_copies import last_counted, without_older
 from stores.sqlite.doctor.quarantine import copy_aside, set_aside
-from stores.sqlite.doctor.restoring import restorable
+from stores.sqlite.doctor.restoring import find_lost
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow, read_segment, read_session
 from stores.sqlite.strands import DROPPED, Strand, new_strand, pieces, readers, release, strand_of
@@ -88,10 +88,8 @@ def _look_for_lost(connection: Connection, found: Diagnosis, whole: list[Segment
     hidden = _hidden(connection, found.damaged, whole)
     count = max([len(whole) + len(found.damaged) - len(hidden), *(segment.n for segment in whole)])
     row = found.row or SessionRow(found.session_id, count)
-    is_counted, damaged = found.row is not None, found.damaged
-    restored = restorable(connection, row, found.chain, whole, damaged, completed=completed, is_counted=is_counted)
-    found.made, found.guessed, found.unplaced = restored.made, restored.guessed, restored.unplaced
-    found.proven = _proven(connection, row, damaged, [*whole, *found.made])
+    find_lost(connection, found, row, whole, completed)
+    found.proven = _proven(connection, row, found.damaged, [*whole, *found.made])
     found.bared = [segment.n for segment in whole if segment.n in hidden]
     found.lost = max([row.segments, *(one.n for one in found.made)]) - len(whole) - len(found.made) - len(found.proven)
 

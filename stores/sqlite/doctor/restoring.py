@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from sqlite3 import Connection
+from typing import Any
 
 from stores import codec
 from stores.closing import segment_meta
@@ -19,58 +20,42 @@ from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by, whole_run
 from stores.sqlite.doctor.leading import forks_at, histories
-from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries
+from stores.sqlite.doctor.session_diagnosis import Diagnosis
+from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, stored_segment
 from stores.sqlite.strands import Strand
 from stores.surgery import entries_checksum
 
 
-@dataclass(slots=True, frozen=True)
-class Restored:
-    """The lost segments that checkpoints have, in their order; the numbers of those of which it is a guess which run's
-    they were; and the runs that may have had one, where nothing counts them."""
+def find_lost(
+    connection: Connection, found: Diagnosis, session: SessionRow, whole: list[SegmentRow], completed: CompletedRuns
+) -> None:
+    """Find the segments among the ``session.segments`` that are lost, as far as checkpoints have them.
 
-    made: list[SegmentRow]
-    guessed: list[int]
-    unplaced: list[str]
+    Where the session has no row, how many there were is not known. Where none of its own is left, there was one of
+    every completed run then: a rewind deletes the checkpoints of what it cuts first.
 
-
-def restorable(
-    connection: Connection,
-    session: SessionRow,
-    chain: list[Strand],
-    whole: list[SegmentRow],
-    damaged: list[int],
-    *,
-    completed: CompletedRuns,
-    is_counted: bool,
-) -> Restored:
-    """The segments among the ``session.segments`` that are lost, as far as checkpoints have them.
-
-    Unless ``is_counted``, how many there were is not known. Where none of the session's own is left, there was one of
-    every completed run: a rewind deletes the checkpoints of what it cuts first.
-
-    Each is to be put into the strand of the ``chain`` in which it stood, the session's own first; 0 is one that there
-    is none of. ``damaged`` are the row ids of what is left of them.
+    Each is to be put into the strand of the session's chain in which it stood; 0 is one that there is none of.
     """
-    chain = chain or [Strand(0, session.session_id)]
-    search = _Search(session)
+    chain, is_counted = found.chain or [Strand(0, session.session_id)], found.row is not None
+    search = _Search(connection, session, chain, [stored_segment(connection, rowid) for rowid in found.damaged])
     search.add_whole(whole)
-    search.add_runs(connection, chain, damaged, completed)
-    is_any_left = damaged or any(row.session_id == session.session_id for row in whole)
+    search.add_runs(found.damaged, completed)
+    is_any_left = found.damaged or any(row.session_id == session.session_id for row in whole)
     last = session.segments + (0 if is_counted or is_any_left else len(search.runs) + 1)
-    proven = search.proven(connection, damaged)
+    proven = search.proven()
     if not is_counted:
         last = max([last, *(n for n, _ in proven if n <= last + len(proven))])
     search.homes = homes = {n: _home(chain, n) for n in range(1, last + 1) if n not in search.known}
     for n, run_id in proven:
         search.learn(n, run_id)
-    search.follow(connection, chain)
+    search.follow()
     if is_counted:
         search.fill()
     else:
-        search.fill_all(connection, damaged)
-    made = [_segment(homes[n], n, search.runs[run_id]) for n, run_id in sorted(search.known.items()) if n in homes]
-    return Restored(made, sorted(search.guessed), search.unplaced)
+        found.unplaced = search.fill_all()
+    again = sorted((n, run_id) for n, run_id in search.known.items() if n in homes)
+    found.made = [_segment(homes[n], n, search.runs[run_id]) for n, run_id in again]
+    found.guessed = sorted(search.guessed)
 
 
 def _home(chain: list[Strand], n: int) -> Strand:
@@ -80,17 +65,18 @@ def _home(chain: list[Strand], n: int) -> Strand:
 
 @dataclass(slots=True)
 class _Search:
-    """Which run stood at which of the lost places, whose ``homes`` are strands. ``known`` are the runs at all places,
-    as far as it can be told, ``guessed`` the places of which nothing tells, and ``unplaced`` the runs for which there
-    is none; ``present`` is how many entries the
-    segments that are there hold; ``runs`` are those that may have stood at a place, the oldest first; of these and of
-    those that are there, ``began`` has the session and the run behind which they began, ``behind`` the same the other
-    way round, and ``ended`` when."""
+    """Which run stood at which of the lost places, whose ``homes`` are strands of the ``chain``; ``damaged`` is what is
+    left there, each with its checksum. ``known`` are the runs at all places, as far as it can be told, ``guessed`` the
+    places of which nothing tells; ``present`` is how many entries the segments that are there hold; ``runs`` are those
+    that may have stood at a place, the oldest first; of these and of those that are there, ``began`` has the session
+    and the run behind which they began, ``behind`` the same the other way round, and ``ended`` when."""
 
+    connection: Connection
     session: SessionRow
+    chain: list[Strand]
+    damaged: list[tuple[SegmentRow, Any]]
     known: dict[int, str] = field(default_factory=dict)
     guessed: list[int] = field(default_factory=list)
-    unplaced: list[str] = field(default_factory=list)
     present: int = 0
     homes: dict[int, Strand] = field(default_factory=dict)
     runs: dict[str, RunSnapshot] = field(default_factory=dict)
@@ -107,16 +93,15 @@ class _Search:
             if (at := ended_at(segment)) is not None:
                 self.ended[row.run_id] = at
 
-    def add_runs(
-        self, connection: Connection, chain: list[Strand], damaged: list[int], completed: CompletedRuns
-    ) -> None:
+    def add_runs(self, damaged: list[int], completed: CompletedRuns) -> None:
         """Find the completed runs whose checkpoints are whole. None of which there is a segment may have stood at a
         place: one that the session does not see was undone. So may one have been that was deleted, all but its history,
         unless a damaged segment tells that it was its."""
-        rows = [row for one in chain for row in fetch(connection, _STAND_IN, (one.number,))]
+        query = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ?"
+        rows = [row for one in self.chain for row in fetch(self.connection, query, (one.number,))]
         stand = {run_id for rowid, run_id in rows if rowid not in damaged}
-        histories = list(_histories(connection, damaged))
-        for session_id in dict.fromkeys(strand.session_id for strand in chain):
+        histories = list(self._histories())
+        for session_id in dict.fromkeys(strand.session_id for strand in self.chain):
             kept = [run for run in histories if run.head.session_id == session_id]
             for run in (*completed(session_id), *kept):
                 self.began[run.run_id] = (session_id, run.head.history_upto)
@@ -141,27 +126,38 @@ class _Search:
                 self.ended[one] = max(self.ended[one], math.nextafter(before, math.inf))
         self.runs = dict(sorted(self.runs.items(), key=lambda found: self.ended[found[0]]))
 
-    def proven(self, connection: Connection, damaged: list[int]) -> list[tuple[int, str]]:
+    def _histories(self) -> Iterator[RunSnapshot]:
+        """The completed runs that were deleted, all but their histories, which hold just what damaged segments did."""
+        for one, _ in self._uncut():
+            row, run = whole_run(self.connection, one.run_id) or (None, None)
+            is_kept = row and row.is_deleted and run and run.status == Status.COMPLETED
+            if run and is_kept and entries_checksum(run.entries) == one.checksum:
+                yield run
+
+    def _uncut(self) -> list[tuple[SegmentRow, Any]]:
+        """The damaged ones of which no rewind has cut anything."""
+        return [(row, total) for row, total in self.damaged if row.truncated == 0]
+
+    def proven(self) -> list[tuple[int, str]]:
         """Those whose damaged rows have the checksum of what the checkpoints hold, and the places that these tell: what
         a row says, unless its number is proven to be what changed."""
-        held = held_by(self.runs.values())
-        found = [row for rowid in damaged for row in fetch(connection, _AS_IT_IS, (rowid,))]
-        rows = [(SegmentRow(*values), total) for *values, total in found]
+        held, rows = held_by(self.runs.values()), self._uncut()
         taken = {*self.known, *(row.n for row, _ in rows)}
         free = [n for n in range(1, self.session.segments + len(rows) + 1) if n not in taken]
-        told = []
-        for row, total in rows:
-            if (row.run_id, row.checksum) in held:
-                told.append((next((n for n in free if replace(row, n=n).sum == total), row.n), row.run_id))
+        told = [
+            (next((n for n in free if replace(row, n=n).sum == total), row.n), row.run_id)
+            for row, total in rows
+            if (row.run_id, row.checksum) in held
+        ]
         return [(n, run_id) for n, run_id in told if isinstance(n, int)]
 
-    def follow(self, connection: Connection, chain: list[Strand]) -> None:
+    def follow(self) -> None:
         """Know those that a fork began behind, and from there, and from what is present, one by one, the run before
         and the run behind, where just one can be meant."""
         sure = dict(self.known)
-        for fork in (fork for strand in chain for fork in forks_at(connection, strand)):
+        for fork in (fork for strand in self.chain for fork in forks_at(self.connection, strand)):
             if fork.upto in self.homes and fork.upto not in self.known:
-                any(self.learn(fork.upto, run_id) for run_id in histories(connection, fork.session_id))
+                any(self.learn(fork.upto, run_id) for run_id in histories(self.connection, fork.session_id))
         while any(self.learn(n, self._beside(n)) for n in self.homes if n not in self.known):
             pass
         if 0 < self.session.entries < self._held():
@@ -206,14 +202,14 @@ class _Search:
         elif len(rest) < len(places) and len(rest) <= len(own) and entries <= self.session.entries:
             self._fill_between(own, rest, is_counted=True)
 
-    def fill_all(self, connection: Connection, damaged: list[int]) -> None:
-        """Give a place to all other runs of the session, but for those of which something else is known to be there."""
-        query = "SELECT run_id FROM lovia_segments WHERE rowid = ?"
-        named = {run_id for rowid in damaged for (run_id,) in fetch(connection, query, (rowid,))}
+    def fill_all(self) -> list[str]:
+        """Give a place to all other runs of the session, but for those of which something else is known to be there.
+        Those for which there is none."""
+        named = [row.run_id for row, _ in self.damaged]
         _, own, rest = self._left()
         others = [run_id for run_id in rest if run_id not in named]
         self._fill_between(own, others, is_counted=False)
-        self.unplaced = [run_id for run_id in others if run_id not in self.known.values()]
+        return [run_id for run_id in others if run_id not in self.known.values()]
 
     def _left(self) -> tuple[list[int], list[int], list[str]]:
         """The places of which nothing is known, those of them that are the session's own, and its other runs."""
@@ -241,23 +237,7 @@ class _Search:
         return self.present + sum(len(self.runs[run_id].entries) for run_id in (*made, *more))
 
 
-def _histories(connection: Connection, damaged: list[int]) -> Iterator[RunSnapshot]:
-    """The completed runs that were deleted, all but their histories, which hold just what damaged segments did."""
-    for one in (SegmentRow(*values) for rowid in damaged for *values, _ in fetch(connection, _AS_IT_IS, (rowid,))):
-        row, run = whole_run(connection, one.run_id) or (None, None)
-        is_kept = row and row.is_deleted and run and run.status == Status.COMPLETED
-        if run and is_kept and entries_checksum(run.entries) == one.checksum:
-            yield run
-
-
 def _segment(strand: Strand, n: int, run: RunSnapshot) -> SegmentRow:
     meta = codec.dumps(segment_meta(run.head, run.head.updated_at))
     texts = (encode_entries(run.entries), meta, entries_checksum(run.entries))
     return SegmentRow(strand.session_id, n, run.run_id, *texts, strand=strand.number)
-
-
-_AS_IT_IS = (
-    "SELECT session_id, n, run_id, CAST(entries AS BLOB), CAST(meta AS BLOB), checksum, sum FROM lovia_segments"
-    " WHERE rowid = ? AND truncated = 0"
-)
-_STAND_IN = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ?"
