@@ -77,6 +77,17 @@ async def test_d3_a_session_of_which_nothing_can_be_read_goes_aside_as_a_whole(
     assert (check(path), entries(path / "sessions")) == ([], [])
 
 
+async def test_d1_a_session_of_which_a_newer_lovia_wrote_the_segments_stays(path: Path) -> None:
+    await FileStore(path).session.append("talk", [say("r1")], run_id="r1")
+    segment, file = only(path, "sessions/*/0*"), only(path, "sessions/*/session.json")
+    segment.write_bytes(segment.read_bytes().replace(b'{"v":1', b'{"v":2'))
+    empty(file)
+    before = everything(path)
+    (finding,) = repair(path)
+    assert (finding.what, finding.repairable) == ("a newer lovia wrote this file, in format 2", False)
+    assert everything(path) == before
+
+
 async def test_m4_a_session_that_was_removed_does_not_come_back(path: Path) -> None:
     store = await forked_at(path, "r1", "r1")
     await store.checkpointer.delete("r1")

@@ -20,7 +20,7 @@ from stores.file.doctor.check_run import problems_of_run
 from stores.file.doctor.check_session import problems_of_session
 from stores.file.doctor.check_vanished import problems_of_vanished
 from stores.file.doctor.intruders import is_leaving, problems_of_intruders
-from stores.file.doctor.problem import NO_DAMAGE, Problem, stranger, told
+from stores.file.doctor.problem import NO_DAMAGE, Problem, names_in, stranger, told
 from stores.file.doctor.quarantine import set_aside
 from stores.file.doctor.unit import Unit, mended
 from stores.file.locks import ARCHIVED, SESSIONS, RunLock, lock_of
@@ -117,13 +117,8 @@ def _problems_of_root(root: Root) -> list[Problem]:
     strange = [name for name in names if name not in PARTS and not name.endswith(TEMP) and not is_leaving(name)]
     for part, is_ours in OURS.items():
         with suppress(StoreError):  # which comes up again where its records are listed
-            strange += [f"{part}/{name}" for name in _names(root, part) if not is_ours(name)]
+            strange += [f"{part}/{name}" for name in names_in(root, part) if not is_ours(name)]
     return [stranger(root.part(name)) for name in strange]
-
-
-def _names(root: Root, part: str) -> list[str]:
-    with root.open_folder(part) as folder:
-        return sorted(folder.names()) if folder else []
 
 
 def _new_store_file(root: Root) -> None:
@@ -138,7 +133,7 @@ def _units(root: Root) -> Iterator[Unit]:
     """Every record of the store: runs, data that no run names, sessions, archived outputs."""
     yield from _units_of_runs(root)
     yield from _units_of_sessions(root)
-    for name in filter(is_name, _names(root, RESULTS)):
+    for name in filter(is_name, names_in(root, RESULTS)):
         look, lock = partial(problems_of_results, root, name), partial(_lock, root, ARCHIVED, name)
         yield Unit(root, [(RESULTS, name)], look, lock)
 
@@ -146,7 +141,7 @@ def _units(root: Root) -> Iterator[Unit]:
 def _units_of_runs(root: Root) -> list[Unit]:
     """What a fork shares is mended at its source, so sources come first."""
     folders = survey(root)
-    names = {file.removesuffix(".json") for file in _names(root, "runs") if file.endswith(".json")}
+    names = {file.removesuffix(".json") for file in names_in(root, "runs") if file.endswith(".json")}
     names |= {folder.run_name for folder in folders.values() if folder.run_name and folder.has_begun}
     named: set[str] = set()
     units: list[tuple[int, Unit]] = []

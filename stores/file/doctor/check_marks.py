@@ -9,7 +9,7 @@ from typing import Any
 
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
-from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, told
+from stores.file.doctor.problem import Problem, leftover, problems_of_files, told
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import FORKS, name_of
 from stores.file.places import session_folder
@@ -64,9 +64,7 @@ def _problems_of_mark(root: Root, name: str, fork_id: str, part: Part) -> list[P
             if part_of(mark) == part_of(part):
                 return []
             what += "names other segments"
-        except NO_DAMAGE:
-            raise
-        except StoreError as error:
+        except StoreDamagedError as error:
             what += f"is damaged: {error.message}"
         return [Problem(found.where(f"{name}.json"), what, partial(_mark_again, root, name, fork_id, part))]
     return []

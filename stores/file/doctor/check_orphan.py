@@ -7,7 +7,7 @@ from functools import partial
 
 from stores.file.disk import TEMP, remove_folder
 from stores.file.doctor.lost_refs import is_read_by_forks
-from stores.file.doctor.problem import Problem
+from stores.file.doctor.problem import Problem, names_in
 from stores.file.doctor.quarantine import complete_aside, set_aside
 from stores.file.forking import release, shared_key
 from stores.file.names import DROPPED, FORKS, name_of
@@ -27,7 +27,9 @@ def problems_of_orphan(root: Root, folder: DataFolder, folders: dict[str, DataFo
         return [] if is_read else [Problem(file, what, partial(_follow, root, folder.key, folders), is_leftover=True)]
     if folder.tail == 0:
         what = "a crash cut off a run before it began"
-        mend = partial(release, root, folder.key) if _is_bare(root, folder.key) else aside
+        names = names_in(root, "data", folder.key)  # of a run that did not begin nothing else is left
+        is_bare = all(name in (FORKS, DROPPED) or name.endswith(TEMP) for name in names)
+        mend = partial(release, root, folder.key) if is_bare else aside
         return [] if folder.is_young else [Problem(file, what, mend, is_leftover=True)]
     if folder.run_id is None:
         return [Problem(file, "data of an unknown run: no part of it can be read", aside, is_lost=True)]
@@ -53,15 +55,6 @@ def _follow(root: Root, key: str, folders: dict[str, DataFolder]) -> str:
         done = f"it stands in {place}"
     else:
         done = f"it was {set_aside(root, 'data', key) or 'gone'}"
-    with root.open_folder("data", shared or key) as base:
-        follows = shared is not None and base is not None and DROPPED in base.names()
-    if shared and follows and not is_read_by_forks(root, shared, folders):
+    if shared and DROPPED in names_in(root, "data", shared) and not is_read_by_forks(root, shared, folders):
         _follow(root, shared, folders)
     return done
-
-
-def _is_bare(root: Root, key: str) -> bool:
-    """True for a data folder that holds nothing but what a run leaves that did not begin."""
-    with root.open_folder("data", key) as folder:
-        names = folder.names() if folder else []
-    return all(name in (FORKS, DROPPED) or name.endswith(TEMP) for name in names)

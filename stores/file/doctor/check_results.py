@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import partial
 
-from stores.errors import StoreError
+from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.doctor.problem import NO_DAMAGE, Problem, problems_of_files
 from stores.file.doctor.quarantine import moved, set_aside
@@ -26,9 +26,7 @@ def problems_of_results(root: Root, name: str) -> list[Problem]:
     def look(folder: Folder, file: str) -> Problem | None:
         try:
             read_result(folder, file)
-        except NO_DAMAGE:
-            raise
-        except StoreError as error:
+        except StoreDamagedError as error:
             return _damaged(root, name, file, error.message)
         return None
 
@@ -72,12 +70,12 @@ def _shown(root: Root, name: str) -> Iterator[Shown]:
 
     As far as they are not damaged; segments that only forks read are among them. Raises what is no damage.
     """
-    with _undamaged(), root.open_folder("runs") as runs:
+    with suppress(StoreDamagedError), root.open_folder("runs") as runs:
         ref = read_ref(runs, name)
         run = newest(root, ref) if ref else None
         yield from shown(in_checkpoint(run.run_id), run.run_id, run.entries) if run else ()
     for place in _segments(root, name):
-        with _undamaged():
+        with suppress(StoreDamagedError):
             document = read_segment(place, None)
             segment = segment_of(document, f"{place.folder}/{place.file}")
             yield from shown(in_session(str(document["id"])), segment.run_id, segment.entries)
@@ -86,16 +84,5 @@ def _shown(root: Root, name: str) -> Iterator[Shown]:
 def _segments(root: Root, name: str) -> Iterator[Place]:
     """Those of the run of that name, in all sessions."""
     for session in session_names(root):
-        with _undamaged():
+        with suppress(StoreDamagedError):
             yield from (place for place in places_of(root, session) if place.digest == name.rpartition(".")[2])
-
-
-@contextmanager
-def _undamaged() -> Iterator[None]:
-    """What is damaged is told of elsewhere."""
-    try:
-        yield
-    except NO_DAMAGE:
-        raise
-    except StoreError:
-        pass

@@ -10,7 +10,7 @@ from stores.file.disk import TEMP
 from stores.file.doctor.damaged_run import problem_of_damage
 from stores.file.doctor.finished import is_finished, unfinished
 from stores.file.doctor.lost_refs import examine, problems_of_lost
-from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, stranger, told, unfinished_write
+from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, names_in, stranger, told, unfinished_write
 from stores.file.doctor.quarantine import set_aside
 from stores.file.forking import mark, readers, release, shared_key
 from stores.file.markers import marker_folder, write_marker
@@ -36,8 +36,7 @@ def problems_of_run(root: Root, name: str, folders: dict[str, DataFolder]) -> li
         return problems_of_lost(root, name, None, folders)
     if ref.is_deleted and not ref.fields.get("keep"):
         return [_half_deleted(root, ref, file)]
-    with root.open_folder("data", ref.key) as folder:
-        names = sorted(folder.names()) if folder else []  # before it is examined: it may grow meanwhile
+    names = names_in(root, "data", ref.key)  # before it is examined: it may grow meanwhile
     fresh, wrong = examine(root, ref)
     return [
         *([problem_of_damage(root, ref, fresh, wrong)] if wrong else []),
@@ -123,8 +122,7 @@ def _problems_of_end(root: Root, ref: Ref, ref_file: str, fresh: Ref | None) -> 
     with root.open_folder(*session_folder(ref.session_id)) as session:
         if session is None:  # which is told of the session, with all its runs
             return []
-    with root.open_folder(*marker_folder(ref.session_id)) as folder:
-        if folder and file in folder.names():
-            return []
+    if file in names_in(root, *marker_folder(ref.session_id)):
+        return []
     where = root.part(*marker_folder(ref.session_id), file)
     return [Problem(where, "the session does not know of this unfinished run", partial(write_marker, root, ref))]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from stores import codec
-from stores.errors import StoreError
+from stores.errors import StoreDamagedError, StoreError
 from stores.file.disk import Folder
 from stores.file.doctor import lost_session_json
 from stores.file.doctor.check_marks import problems_of_marks
@@ -20,7 +20,7 @@ from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of
 from stores.file.doctor.read_by_forks import restorable_for_forks
 from stores.file.markers import read_marker
 from stores.file.names import FORKS, name_of, parse_segment_name
-from stores.file.places import Place, places_in
+from stores.file.places import Place, places_in, read_segment
 from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.segments import OUTDATED, Log, documents, is_lost_beside, is_outdated, read_log
@@ -58,9 +58,7 @@ def _read_own(root: Root, folder: Folder, name: str, places: list[Place]) -> tup
             return None, f"{SESSION} is missing" if _is_lost(root, folder, name, places) else ""
         fields = own_session(data, name, folder.where(SESSION))
         return fields, OUTDATED if is_outdated(fields, places) else ""
-    except NO_DAMAGE:
-        raise
-    except StoreError as error:
+    except StoreDamagedError as error:
         return None, error.message
 
 
@@ -85,9 +83,22 @@ def _lost_session_json(root: Root, name: str, places: list[Place], what: str) ->
         advice = "where it is not wanted, move its folder elsewhere, and look again"
         return Problem(file, what, outlook=f"{outlook}; {advice}")
     if found is None:
+        if refused := next(filter(None, map(_no_damage, places)), None):
+            return told(refused, file)
         left = "none of its segments can be read" if places else "nothing else is left of the session"
         return folder_aside(root, name, f"{what}, and {left}")
     return Problem(file, what, partial(lost_session_json.write, root, name, places), outlook=found.outlook)
+
+
+def _no_damage(place: Place) -> StoreError | None:
+    """Why the segment there cannot be read, where that is no damage."""
+    try:
+        read_segment(place, None)
+    except NO_DAMAGE as error:
+        return error
+    except StoreError:
+        pass
+    return None
 
 
 def _problems_of_segments(root: Root, session_id: str, places: list[Place]) -> list[Problem]:

@@ -42,7 +42,9 @@ def problem_of_damage(root: Root, ref: Ref, fresh: Ref, error: StoreError) -> Pr
     is_forks_own_lost = is_shared or (found is not None and _is_fork_lost(ref, found))
     kept = 0 if is_forks_own_lost else found.last if found else fresh.save
     if ref.is_deleted and not kept:
-        return _lost_history(ref, file, f"{error.message}{_sharing(ref) if is_shared else ''}")
+        outlook = f"no save of the history kept of run {ref.run_id!r} can be read: remove it with: lovia rm "
+        what = f"{error.message}{_sharing(ref) if is_shared else ''}"
+        return Problem(file, what, outlook=outlook + as_words(f"run:{ref.run_id}"))
     back = partial(_cut_back, root, ref, fresh, found)
     if not ref.is_deleted and is_finished(root, ref):
         stays = is_shared or found is not None or fresh.save > 0
@@ -73,11 +75,6 @@ def _is_fork_lost(ref: Ref, found: Salvage) -> bool:
     for record in codec.decode(found.data, "chunk", where="")["records"]:
         parent = (record.get("head") or {}).get("parent", parent)
     return found.n == 1 and parent != ref.fields.get("parent")
-
-
-def _lost_history(ref: Ref, file: str, what: str) -> Problem:
-    outlook = f"no save of the history kept of run {ref.run_id!r} can be read"
-    return Problem(file, what, outlook=f"{outlook}: remove it with: lovia rm {as_words(f'run:{ref.run_id}')}")
 
 
 def _lost_fork(root: Root, ref: Ref, file: str, what: str) -> Problem:

@@ -12,7 +12,6 @@ from functools import partial
 
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
-from stores.file.disk import Folder
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.root import Root
@@ -30,29 +29,24 @@ def problems_of_ends(root: Root, places: Iterable[tuple[str, ...]]) -> list[Prob
 
 
 def _damaged_ends(root: Root, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    with suppress(StoreError):  # a place of another kind, which is told of elsewhere
-        if place[-1].endswith(".json"):
-            with root.open_folder(*place[:-1]) as folder:
-                names = [place[-1]] if folder else []
-                yield from _damaged_in(folder, place[:-1], names)
-        else:
-            with root.open_folder(*place) as folder:
-                names = sorted(name for name in folder.names() if name.endswith(".json")) if folder else []
-                yield from _damaged_in(folder, place, names)
+    is_file = place[-1].endswith(".json")
+    within = place[:-1] if is_file else place
+    with suppress(StoreError), root.open_folder(*within) as folder:  # a place of another kind is told of elsewhere
+        if folder is None:
+            return
+        for name in [place[-1]] if is_file else sorted(folder.names()):
+            with suppress(StoreError):
+                data = folder.read(name) if name.endswith(".json") else None
+                if data is not None and (what := _damage_of(data)) and codec.whole_within(data):
+                    yield (*within, name), what
 
 
-def _damaged_in(
-    folder: Folder | None, place: tuple[str, ...], names: list[str]
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    for name in names:
-        with suppress(StoreError):
-            data = folder.read(name) if folder else None
-            try:
-                if data is not None:
-                    codec.check(data, where="")
-            except StoreDamagedError as error:
-                if codec.whole_within(data or b""):
-                    yield (*place, name), error.message
+def _damage_of(data: bytes) -> str:
+    try:
+        codec.check(data, where="")
+    except StoreDamagedError as error:
+        return error.message
+    return ""
 
 
 def _put_right(root: Root, file: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from stores.closing import save_of_segment
 from stores.errors import StoreDamagedError, StoreError
 from stores.fields import changed
 from stores.file.doctor.known_runs import KnownRuns
-from stores.file.doctor.problem import NO_DAMAGE, Problem
+from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import copy_aside, set_aside
 from stores.file.forking import readers, release
 from stores.file.markers import remove_marker
@@ -49,9 +49,7 @@ def finished_segment(root: Root, ref: Ref) -> tuple[Segment, str] | None:
     """
     try:
         found = steady(partial(_live_segment, root, ref.session_id, ref.run_id)) if ref.session_id else None
-    except NO_DAMAGE:
-        raise
-    except StoreError:
+    except StoreDamagedError:
         return None
     return None if found is None or found[0].truncated else found
 

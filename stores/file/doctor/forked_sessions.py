@@ -6,6 +6,7 @@ from typing import Any
 
 from stores.errors import StoreDamagedError
 from stores.file.doctor.lost_segments import readable
+from stores.file.doctor.problem import names_in
 from stores.file.names import FORKS
 from stores.file.places import Place
 from stores.file.readers import is_begun, is_marked, read_mark, session_names
@@ -62,11 +63,7 @@ def _first(places: list[Place]) -> int | None:
 
 def _sources(root: Root, name: str) -> list[str]:
     """The session folders in which the fork has a mark, whatever is in it; raises where one may not be looked into."""
-    sources = []
-    for source in session_names(root):
-        with root.open_folder("sessions", source, FORKS) as marks:
-            sources += [source] if marks and f"{name}.json" in marks.names() else []
-    return sources
+    return [one for one in session_names(root) if f"{name}.json" in names_in(root, "sessions", one, FORKS)]
 
 
 def _marks(root: Root, name: str) -> list[tuple[int, str, dict[str, Any]]]:

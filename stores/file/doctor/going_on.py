@@ -15,7 +15,7 @@ from stores.codec import Lines
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.known_runs import KnownRuns
-from stores.file.doctor.lost_segments import readable
+from stores.file.doctor.lost_segments import fields_of, readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.read_by_forks import restorable_part
 from stores.file.names import name_of, segment_name
@@ -41,9 +41,7 @@ def go_on(root: Root, session_id: str, places: list[Place]) -> str:
 
 def source_in_need(root: Root, session_id: str) -> str | None:
     """The first session of those that the forked one begins with in which something is still to be mended, if any."""
-    with root.open_folder(*session_folder(session_id)) as folder:
-        fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
-    for part in base_parts(fields.get("base")):
+    for part in base_parts(fields_of(root, session_id).get("base")):
         source = str(part["session"])
         try:
             for _ in documents(read_log(root, source)):
@@ -57,9 +55,8 @@ def source_in_need(root: Root, session_id: str) -> str | None:
 
 def go_on_as_own(root: Root, session_id: str, places: list[Place]) -> str:
     """Write what is left of the fork's beginning as its own, and all that is its own behind it, and say so."""
-    with root.open_folder(*session_folder(session_id)) as folder:
-        fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
-    shared = [document for part in base_parts(fields.get("base")) for document in _left_of(root, part)]
+    parts = base_parts(fields_of(root, session_id).get("base"))
+    shared = [document for part in parts for document in _left_of(root, part)]
     kept = ", ".join(repr(document["run"]) for document in shared) or "nothing"
     rest = _written(root, session_id, places, shared)
     return f"the fork goes on without it; of what it began with it keeps, as its own: {kept}{rest}"

@@ -15,7 +15,7 @@ from functools import partial
 
 from stores.errors import StoreError
 from stores.file.disk import write_error
-from stores.file.doctor.problem import Problem
+from stores.file.doctor.problem import Problem, names_in
 from stores.file.doctor.quarantine import set_aside
 from stores.file.locks import ARCHIVED, OWNERS, RUNS, SESSIONS
 from stores.file.names import FORKS, is_key, is_name
@@ -65,8 +65,8 @@ def _places(root: Root) -> Iterator[tuple[str, ...]]:
 
 
 def _names(root: Root, *parts: str) -> list[str]:
-    with suppress(StoreError), root.open_folder(*parts) as folder:
-        return sorted(folder.names()) if folder else []
+    with suppress(StoreError):
+        return names_in(root, *parts)
     return []
 
 

@@ -54,8 +54,7 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
 
     Of those that count, or that a fork reads who has forked that ``part`` of the session.
     """
-    with root.open_folder(*session_folder(session_id)) as folder:
-        fields = (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
+    fields = fields_of(root, session_id)
     if part:
         fields |= _as_forked(part)
     newest = newest_places(places, fields, chained=True)
@@ -119,6 +118,12 @@ def _named(root: Root, fields: dict[str, Any], n: int, behind: _Span | None) -> 
     name = behind.after if behind else fields["last"] if n == fields["count"] else None
     found = parse_segment_name(name) if name else None
     return Place(*found, root.part(*session_folder(fields["id"]))) if found else None
+
+
+def fields_of(root: Root, session_id: str) -> dict[str, Any]:
+    """What session.json says; that of a new session where there is none."""
+    with root.open_folder(*session_folder(session_id)) as folder:
+        return (read_session(folder, session_id) if folder else None) or fresh_session(session_id)
 
 
 def readable(place: Place) -> dict[str, Any] | None:

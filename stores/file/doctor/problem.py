@@ -41,6 +41,12 @@ class Problem:
         return Finding(self.file, what, self.mend is not None, self.is_leftover, self.is_lost)
 
 
+def names_in(root: Root, *parts: str) -> list[str]:
+    """What is in that folder, sorted; nothing where it is missing."""
+    with root.open_folder(*parts) as folder:
+        return sorted(folder.names()) if folder else []
+
+
 def told(error: StoreError, file: str, mend: Callable[[], str | None] | None = None) -> Problem:
     """The error as a problem of that file, unless it names another; what is no damage is not mended."""
     return Problem(error.where or file, error.message, None if isinstance(error, NO_DAMAGE) else mend)
