@@ -1,5 +1,6 @@
 """The doctor (D3): finds all damage, mends what can be, loses nothing, and leaves the rest alone."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from stores.findings import Finding
 from stores.records import Save, fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.checksums import save_sum
+from stores.sqlite.database import Database
 from stores.sqlite.doctor.check import check, repair
 from stores.sqlite.known import known_ids
+from stores.sqlite.locks import RunLock
+from stores.sqlite.segments import read_segment
 from tests.sqlite.kit import change, content, fill, long_run, names, place, raw
 from tests.sqlite.test_damage import OF_RUN, flip
 
@@ -375,3 +379,50 @@ async def test_d3_a_log_and_a_row_that_are_damaged_both_leave_the_run(tmp_path: 
     change(path, "UPDATE lovia_runs SET status = 'x' WHERE run_id = 'r'")
     is_mended(path, check(path))
     await run_is(path, long_run())
+
+
+async def test_d1_an_entry_that_a_newer_lovia_wrote_into_a_segment_is_no_damage_and_hides_none(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    with raw(path) as connection:
+        ((rowid,),) = connection.execute(f"SELECT rowid FROM lovia_segments WHERE {OF_SEGMENT}").fetchall()
+        segment = read_segment(connection, rowid, where="")
+        replace(segment, entries=b'[{"type":"hologram"}]').put(connection)
+    newer = row(path, "lovia_segments", OF_SEGMENT)
+    change(path, "DELETE FROM lovia_sessions WHERE session_id = 'other'")
+    found = {finding.what.partition("; ")[0]: finding.repairable for finding in repair(path)}
+    unknown = "run 'r2' has an unknown entry type 'hologram'"
+    assert found == {"the row of session 'other' is missing": True, unknown: False}
+    assert row(path, "lovia_segments", OF_SEGMENT) == newer
+    assert [finding.what for finding in check(path)] == [unknown]
+
+
+async def test_d3_an_older_copy_of_a_runs_row_takes_no_save_away(tmp_path: Path) -> None:
+    path, store = tmp_path / "store.db", SQLiteCheckpointer(tmp_path / "store.db")
+    await fill(path)
+    old = row(path, "lovia_runs", "run_id = 'r'")
+    async with store.lease("r") as lease:
+        await lease.save(saved(5, say("more"), step=2))
+    run = await store.load("r")
+    columns = ", ".join(f"{name} = ?" for name in old)
+    change(path, f"UPDATE lovia_runs SET {columns} WHERE run_id = 'r'", *old.values())
+    (found,) = check(path)
+    assert found.what == "the row of run 'r' is of save 4; it can be made from the saves"
+    is_mended(path, [found])
+    assert await store.load("r") == run
+
+
+async def test_r11_a_run_whose_lock_is_held_just_now_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await fill(path)
+    change(path, "UPDATE lovia_runs SET step = step + 1 WHERE run_id = 'r'")
+    lock = RunLock(Database(path), "r")
+    assert lock.try_take()
+    locks = tmp_path / "store.db.locks"
+    for name in names(locks):
+        if name.endswith(".owner.json"):
+            (locks / name).unlink()  # as of one who is just starting
+    (found,) = repair(path)
+    assert (found.what.endswith("; left alone: the run is in use"), found.repairable) == (True, False)
+    lock.release()
+    is_mended(path, check(path))
