@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from stores.errors import StoreError
 from stores.file.markers import write_marker
 from stores.file.refs import Ref, read_ref
@@ -21,11 +23,9 @@ class KnownRuns:
 
     def ref(self, run_digest: str) -> Ref | None:
         """The ref of the run whose id has that hash, if it can be read."""
-        try:
-            with self._root.open_folder("runs") as runs:
-                return read_ref(runs, self._names[run_digest])
-        except (KeyError, StoreError):
-            return None
+        with suppress(KeyError, StoreError), self._root.open_folder("runs") as runs:
+            return read_ref(runs, self._names[run_digest])
+        return None
 
     def completed(self, run_digest: str, session_id: str) -> RunSnapshot | None:
         """The run whose id has that hash, if it is a completed one of that session and its checkpoint is whole."""
@@ -40,15 +40,11 @@ class KnownRuns:
 
     def _read(self, run_digest: str, ref: Ref) -> RunSnapshot | None:
         if run_digest not in self._completed:
-            self._completed[run_digest] = self._load(ref)
+            run = None
+            with suppress(StoreError):
+                run = newest(self._root, ref) if ref.is_deleted else read_snapshot(self._root, ref.run_id)
+            self._completed[run_digest] = run if run and run.head.status == Status.COMPLETED else None
         return self._completed[run_digest]
-
-    def _load(self, ref: Ref) -> RunSnapshot | None:
-        try:
-            run = newest(self._root, ref) if ref.is_deleted else read_snapshot(self._root, ref.run_id)
-        except StoreError:
-            return None
-        return run if run and run.head.status == Status.COMPLETED else None
 
     def mark(self, session_id: str, present: set[str]) -> str:
         """Mark the completed runs of the session that have no segment there: the next run heals them (R7). Says which.

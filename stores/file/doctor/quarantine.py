@@ -46,14 +46,12 @@ def set_aside(root: Root, *parts: str, keep: bool = False) -> str | None:
     return f"moved to quarantine/{name}"
 
 
-def copy_aside(root: Root, *parts: str) -> str | None:
-    """Have all files of a folder in ``quarantine`` too, durably and at once, and say where. Missing: None.
+def copy_aside(root: Root, *parts: str) -> str:
+    """Have all files of a folder in ``quarantine`` too, durably and at once, and say where.
 
     Nothing is copied: a file of ours is never written to, only replaced, so a second name keeps it as it is.
     """
-    with root.open_folder(*parts) as source, root.make_folder("quarantine") as quarantine:
-        if source is None:
-            return None
+    with root.make_folder(*parts) as source, root.make_folder("quarantine") as quarantine:
         name, _ = _name_for(quarantine, _joined(parts), source.path)
         try:
             with Folder.make(quarantine.where(name + TEMP)) as begun:
@@ -74,10 +72,9 @@ def complete_aside(root: Root, *parts: str) -> str | None:
     with root.open_folder("quarantine") as quarantine, root.open_folder("quarantine", name) as aside:
         if quarantine is None or aside is None:
             return None
-        with root.open_folder(*parts) as source:
+        with root.make_folder(*parts) as source:
             try:
-                if source:
-                    _link_files(source, aside)
+                _link_files(source, aside)
             except OSError as error:
                 raise write_error(error, aside.path) from error
         quarantine.sync()

@@ -198,9 +198,9 @@ def _problems_of_strands(connection: Connection, mend: _Mend) -> Iterator[Proble
     stray = list(misplaced.misplaced(connection))
     for one in stray:
         yield Problem(one.what, partial(mend, misplaced.put_back, one.rowid), outlook=one.outlook)
-    unclear = misplaced.unclear(connection, stray)
+    unclear, _ = misplaced.unclear(connection, stray)
     for n, found in enumerate(STRANDS.examine(connection)):
-        if found.number not in unclear.strands:  # else they are what others lack
+        if found.number not in unclear:  # else they are what others lack
             mend_it = partial(mend, STRANDS.mend, found.number, are_linked=False)
             hinges = found.restored is None and bool(stray or n)
             yield Problem(found.what, mend_it, outlook=found.outlook, hinges=hinges)
@@ -239,13 +239,13 @@ def _leftover(whose: str, mend: Callable[[], str | None]) -> Problem:
 
 
 def _problems_of_sessions(connection: Connection, mend: _Mend, *, before: list[Problem]) -> Iterator[Problem]:
-    unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection)))
+    _, unclear = misplaced.unclear(connection, list(misplaced.misplaced(connection)))
     for what, selected in check_session.stray_rows(connection):
         yield Problem(what, partial(mend, move_aside, selected))
     is_hidden, completed = bool(STRANDS.examine(connection)), completed_runs(connection)
     made_again: set[str] = set()
     for session_id in check_session.session_ids(connection):
-        if session_id in unclear.sessions:
+        if session_id in unclear:
             continue
         if is_hidden and not check_session.is_reached(connection, session_id):
             continue  # what is wrong with it shows when the strands are right

@@ -15,10 +15,10 @@ from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreVersionError
 from stores.findings import CAN_ANSWER, answers
-from stores.records import Status
+from stores.records import Save, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.check_save import Changed, changed_save
-from stores.sqlite.doctor.finished import Finished, finished_run, write_again
+from stores.sqlite.doctor.finished import finished_run, write_again
 from stores.sqlite.doctor.life import Life, life_of
 from stores.sqlite.doctor.quarantine import Lost, copy_aside, set_aside
 from stores.sqlite.logs import COLUMNS, Log, as_written, drop_log, pieces
@@ -51,7 +51,7 @@ class Diagnosis:
     is_cut: bool = False
     changed: Changed | None = None
     life: Life = field(default_factory=Life)
-    finished: Finished | None = None
+    finished: Save | None = None
     untold: StoreError | None = None
 
     @property
@@ -263,8 +263,8 @@ def mend(connection: Connection, run_id: str, *, aside: str) -> str | None:
     if found.is_lost or found.is_finished:
         copy_aside(connection, "lovia_saves", "log = ?", restored.log, why=_WHY)
         drop_log(connection, restored.log, run_id, where="")
-        if found.finished and found.session_id is not None:
-            write_again(connection, found.finished, found.session_id)
+        if found.finished:
+            write_again(connection, run_id, found.finished)
         return found.done(aside)
     restored.insert(connection)
     update_line(connection, run_id, found.head, where="")

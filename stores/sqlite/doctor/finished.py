@@ -8,7 +8,7 @@ So a checkpoint is made again from the segment: the id replays.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sqlite3 import Connection
 
 from stores import codec
@@ -16,7 +16,7 @@ from stores.closing import save_of_segment
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError, StoreError
 from stores.fields import changed
-from stores.records import Segment
+from stores.records import Save, Segment
 from stores.references import results_of
 from stores.sqlite.logs import new_log
 from stores.sqlite.results import RESULTS, read_result
@@ -28,16 +28,9 @@ from stores.sqlite.strands import Strand, strand_of
 from stores.surgery import entries_checksum
 
 
-@dataclass(slots=True, frozen=True)
-class Finished:
-    """The whole segment of a run in its session, and the head fields that others ``know``."""
-
-    segment: Segment
-    known: dict[str, JSON]
-
-
-def finished_run(connection: Connection, run_id: str, session_id: str | None) -> Finished | None:
-    """What the session and the run's line tell of the run, as far as its segment is not damaged.
+def finished_run(connection: Connection, run_id: str, session_id: str | None) -> Save | None:
+    """What the session and the run's line tell of the run, as far as its segment is not damaged: the one save that it
+    comes to.
 
     Raises `StoreError` where it may be in there, and that cannot be told: a newer lovia has migrated the sessions, or
     the row that says where this one's segments are is damaged.
@@ -45,8 +38,8 @@ def finished_run(connection: Connection, run_id: str, session_id: str | None) ->
     row = stored_segment_of(connection, run_id, session_id)
     with suppress(StoreDamagedError):
         if row and not row.truncated and session_id is not None:
-            strand = strand_of(connection, session_id)
-            return Finished(_as_appended(connection, row), _known(connection, strand, run_id, row.n))
+            known = _known(connection, strand_of(connection, session_id), run_id, row.n)
+            return save_of_segment(_as_appended(connection, row), session_id, known)
     return None
 
 
@@ -95,12 +88,10 @@ def _known(connection: Connection, strand: Strand | None, run_id: str, n: int) -
     return known
 
 
-def write_again(connection: Connection, finished: Finished, session_id: str) -> None:
-    """A run as the one save that its segment comes to, in a new log. Its session knows already: it is settled."""
-    run_id = finished.segment.run_id
-    save = save_of_segment(finished.segment, session_id, finished.known)
+def write_again(connection: Connection, run_id: str, save: Save) -> None:
+    """The run as that one save, in a new log. Its session knows already: it is settled."""
     row = RunRow(run_id=run_id, log=new_log(connection, run_id), settled=1)
     row.advance(save)
     insert(connection, row, codec.encode_save(save), None)
     row.insert(connection)
-    update_line(connection, row.run_id, save.head, where="")
+    update_line(connection, run_id, save.head, where="")

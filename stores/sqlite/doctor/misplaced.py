@@ -11,7 +11,7 @@ from stores.errors import StoreDamagedError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.quarantine import set_aside
 from stores.sqlite.segments import SegmentRow, read_segment, read_session
-from stores.sqlite.strands import OWN, Strand, readers, strand_at
+from stores.sqlite.strands import COLUMNS, OWN, Strand, as_written, readers, strand_at
 
 _WHY = "it stood in another's place"
 
@@ -50,16 +50,9 @@ def misplaced(connection: Connection) -> Iterator[Misplaced]:
                 yield Misplaced(rowid, segment, place)
 
 
-@dataclass(slots=True, frozen=True)
-class Unclear:
-    """The strands and sessions of which nothing can be told before the misplaced segments stand where they belong."""
-
-    strands: frozenset[object]
-    sessions: frozenset[object]
-
-
-def unclear(connection: Connection, found: list[Misplaced]) -> Unclear:
-    """The strands in which they stand, those of the sessions that they name, and whatever goes on from one of these."""
+def unclear(connection: Connection, found: list[Misplaced]) -> tuple[set[object], set[object]]:
+    """The strands and the sessions of which nothing can be told before these segments stand where they belong: the
+    strands in which they stand, those of the sessions that they name, and whatever goes on from one of these."""
     named = {one.segment.session_id for one in found}
     strands: set[object] = {one.segment.strand for one in found}
     sessions: set[object] = {*named}
@@ -68,7 +61,7 @@ def unclear(connection: Connection, found: list[Misplaced]) -> Unclear:
         if number in strands or base in strands or session_id in named:
             strands.add(number)
             sessions.add(session_id)
-    return Unclear(frozenset(strands), frozenset(sessions))
+    return strands, sessions
 
 
 def put_back(connection: Connection, rowid: int, *, aside: str) -> str | None:
@@ -84,11 +77,10 @@ def put_back(connection: Connection, rowid: int, *, aside: str) -> str | None:
 
 
 def _place(connection: Connection, segment: SegmentRow) -> int | None:
-    query = "SELECT strand FROM lovia_strands WHERE session_id = ? ORDER BY strand DESC"
-    for (number,) in fetch(connection, query, (segment.session_id,)):
+    query = f"SELECT {COLUMNS} FROM lovia_strands WHERE session_id = ? ORDER BY strand DESC"
+    for strand in filter(None, map(as_written, fetch(connection, query, (segment.session_id,)))):
         with suppress(StoreDamagedError):
-            strand = strand_at(connection, number, where="")
-            if strand and _lacks(connection, strand, segment):
+            if _lacks(connection, strand, segment):
                 return strand.number
     return None
 
