@@ -353,3 +353,21 @@ async def test_m3_what_was_undone_is_not_counted_again_with_a_segment_that_is_ma
     with raw(path) as connection:
         query = "SELECT json_extract(row, '$.run_id') FROM lovia_quarantine WHERE origin = 'lovia_segments'"
         assert connection.execute(query).fetchall() == [(f"a{n}",), ("a3",)]
+
+
+async def test_d3_a_lost_strand_of_which_nothing_tells_takes_along_only_what_goes_on_from_it(tmp_path: Path) -> None:
+    path, session = tmp_path / "store.db", SQLiteSession(tmp_path / "store.db")
+    for run_id in ("r1", "r2"):
+        await session.append("talk", [say(run_id)], run_id=run_id)
+    for source, fork in (("talk", "f"), ("f", "g")):
+        await session.fork_session(source, fork, upto="r2")
+        await session.confirm_fork(fork)
+    change(path, "DELETE FROM lovia_strands WHERE session_id = 'f'")
+    (found,) = check(path)
+    what = "the row that says where the segments of session '' are is missing (strand 2)"
+    assert found.what == f"{what}; it can be made again without what it held, which nothing tells"
+    strand, *lost = repair(path)
+    assert (strand.is_lost, [finding.is_lost for finding in lost]) == (False, [True, True])
+    kept = "nothing of session '{}' can be kept"
+    assert [kept.format(name) in one.what for name, one in zip("fg", lost, strict=True)] == [True, True]
+    assert (check(path), [one.run_id for one in await SQLiteSession(path).segments("talk")]) == ([], ["r1", "r2"])
