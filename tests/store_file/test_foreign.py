@@ -9,7 +9,7 @@ from stores.entries import Entry
 from stores.errors import StoreDamagedError
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import entries, everything, files, only, reseal
+from tests.store_file.kit import entries, everything, files, only, reseal, say
 from tests.store_file.test_forks import fork
 from tests.store_file.test_vanished import finish
 
@@ -109,3 +109,30 @@ async def test_h3_a_fork_does_not_take_what_another_session_said_for_what_it_beg
             await store.session.load(session_id)
     repair(path)
     assert (check(path), await loaded(path)) == ([], before)
+
+
+async def test_d3_a_segment_of_another_session_with_a_run_of_the_same_id_is_not_taken_for_this_ones(path: Path) -> None:
+    store = FileStore(path)
+    for session in ("talk", "other"):
+        for run_id in ("r1", "r2"):
+            await store.session.append(session, [say(f"{run_id} of {session}")], run_id=run_id)
+    before = await store.session.load("other")
+    segment = only(path, "sessions/talk.*/000002.*")
+    shutil.copy(only(path, "sessions/other.*/000002.*"), segment)
+    what = "the file holds a segment of another session than its folder's name says"
+    assert [(finding.file, finding.what) for finding in check(path)] == [(str(segment), what)]
+    assert [finding.repairable for finding in repair(path)] == [True, True]
+    assert check(path) == []
+    assert [one.run_id for one in await FileStore(path).session.segments("talk")] == ["r1"]
+    assert await FileStore(path).session.load("other") == before
+
+
+async def test_h3_a_mark_that_names_other_segments_than_the_fork_reads_is_made_again(path: Path) -> None:
+    await four(path)
+    before, mark = await loaded(path), only(path, "sessions/talk.*/forks/f.*.json")
+    whole = mark.read_bytes()
+    reseal(mark, b'"count":1', b'"count":2')
+    assert [Path(finding.file) for finding in check(path)] == [mark]
+    (done,) = repair(path)
+    assert "the mark of forked session 'f', which keeps what it begins with, names other segments" in done.what
+    assert (check(path), await loaded(path), mark.read_bytes()) == ([], before, whole)
