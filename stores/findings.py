@@ -1,4 +1,4 @@
-"""What a store's doctor reports, and what it says of a run that its session holds as finished (R4)."""
+"""What a store's doctor reports, and what it says of a run that is lost, or that its session holds as finished (R4)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ CAN_ANSWER = (
     "its session holds this run as finished: its result can be kept from there, its history of saves not; "
     "the checkpoint can be set aside"
 )
+
+STARTS_OVER = "and its id would start over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,9 @@ def answers(run_id: str, aside: str) -> str:
         f"its session holds run {run_id!r} as finished: its result was kept from there, its history of saves is gone; "
         f"the checkpoint was {aside}"
     )
+
+
+def lost_run(run_id: str, aside: str = "") -> str:
+    """What it comes to that no save of a run can be kept: before what is left of it was put ``aside``, or after."""
+    moved = f": it was {aside}" if aside else ""
+    return f"no save of run {run_id!r} can be kept{moved}, {STARTS_OVER}"

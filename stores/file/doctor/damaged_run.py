@@ -27,7 +27,7 @@ from stores.file.names import chunk_name, chunk_number, name_of
 from stores.file.refs import Ref
 from stores.file.root import Root
 from stores.file.session_forking import bare_fork
-from stores.findings import CAN_ANSWER
+from stores.findings import CAN_ANSWER, STARTS_OVER, lost_run
 from stores.ids import as_words
 
 
@@ -38,12 +38,14 @@ def problem_of_damage(root: Root, ref: Ref, fresh: Ref, error: StoreError) -> Pr
     if isinstance(error, NO_DAMAGE):
         return told(error, file)
     is_shared = "/" in file and not file.startswith(own)
-    found = None if is_shared else _salvaged(root, ref, file)
+    whose = "the history kept of fork" if ref.is_deleted else "fork"
+    what = f"{error.message}, which {whose} {ref.run_id!r} shares" if is_shared else error.message
+    number = None if is_shared else chunk_number(os.path.basename(file))
+    found = salvage(root, ref.run_id, ref.key, number) if number else None
     is_forks_own_lost = is_shared or (found is not None and _is_fork_lost(ref, found))
     kept = 0 if is_forks_own_lost else found.last if found else fresh.save
     if ref.is_deleted and not kept:
         outlook = f"no save of the history kept of run {ref.run_id!r} can be read: remove it with: lovia rm "
-        what = f"{error.message}{_sharing(ref) if is_shared else ''}"
         return Problem(file, what, outlook=outlook + as_words(f"run:{ref.run_id}"))
     back = partial(_cut_back, root, ref, fresh, found)
     if not ref.is_deleted and is_finished(root, ref):
@@ -51,22 +53,13 @@ def problem_of_damage(root: Root, ref: Ref, fresh: Ref, error: StoreError) -> Pr
         answer = partial(set_finished_aside, root, ref, back, stays=stays)
         return Problem(file, error.message, answer, outlook=CAN_ANSWER)
     if is_forks_own_lost:
-        return _lost_fork(root, ref, file, f"{error.message}{_sharing(ref) if is_shared else ''}")
+        return _lost_fork(root, ref, file, what)
     if not kept:
-        return _lost_run(root, ref, file, error.message)
+        mend = partial(_all_aside, root, ref, f"no save of run {ref.run_id!r} can be kept: it was", STARTS_OVER)
+        return Problem(file, what, mend, outlook=lost_run(ref.run_id), is_lost=True)
     doubt = f" ({found.first} to {found.last} are whole lines that no checksum vouches for)" if found else ""
     mend = partial(back, f"saves 1 to {kept} of run {ref.run_id!r} were kept{doubt}")
     return Problem(file, error.message, mend, outlook=f"saves 1 to {kept} can be kept{doubt}")
-
-
-def _sharing(ref: Ref) -> str:
-    return f", which {'the history kept of ' if ref.is_deleted else ''}fork {ref.run_id!r} shares"
-
-
-def _salvaged(root: Root, ref: Ref, file: str) -> Salvage | None:
-    """What can be kept of the run's own chunk in that file."""
-    number = chunk_number(os.path.basename(file))
-    return salvage(root, ref.run_id, ref.key, number) if number else None
 
 
 def _is_fork_lost(ref: Ref, found: Salvage) -> bool:
@@ -83,12 +76,6 @@ def _lost_fork(root: Root, ref: Ref, file: str, what: str) -> Problem:
     outlook = f"no save of its own is left of fork {ref.run_id!r}; with --repair it would go aside as a whole"
     mend = partial(_all_aside, root, ref, done, "and its id is free")
     return Problem(file, what, mend, outlook=outlook, is_lost=True)
-
-
-def _lost_run(root: Root, ref: Ref, file: str, what: str) -> Problem:
-    lost, end = f"no save of run {ref.run_id!r} can be kept", "and its id would start over"
-    mend = partial(_all_aside, root, ref, f"{lost}: it was", end)
-    return Problem(file, what, mend, outlook=f"{lost}, {end}", is_lost=True)
 
 
 def _all_aside(root: Root, ref: Ref, done: str, end: str) -> str:

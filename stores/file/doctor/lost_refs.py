@@ -17,7 +17,7 @@ from stores.file.names import may_be_of
 from stores.file.refs import DELETED, Ref
 from stores.file.root import Root
 from stores.file.survey import DataFolder, look_into
-from stores.findings import CAN_ANSWER, answers
+from stores.findings import CAN_ANSWER, answers, lost_run
 from stores.ids import as_words
 from stores.records import Status
 
@@ -82,8 +82,7 @@ def _lost_ref(root: Root, name: str, file: str, what: str, folders: list[DataFol
     mend = partial(_set_aside, root, name, folders)
     if not folders:
         return Problem(file, f"{what}; no data of it was found", mend, is_lost=True)
-    outlook = f"no save of run {folders[0].run_id!r} can be kept, and its id would start over"
-    return Problem(file, what, mend, outlook=outlook, is_lost=True)
+    return Problem(file, what, mend, outlook=lost_run(str(folders[0].run_id)), is_lost=True)
 
 
 def _ref_from(root: Root, folder: DataFolder) -> Ref:
@@ -127,6 +126,4 @@ def _set_aside(root: Root, name: str, folders: list[DataFolder]) -> str | None:
     aside = set_aside(root, "runs", f"{name}.json")
     for folder in folders:
         aside = set_aside(root, "data", folder.key) or aside
-    if not folders:
-        return aside
-    return f"no save of run {folders[0].run_id!r} can be kept: it was {aside}, and its id would start over"
+    return lost_run(str(folders[0].run_id), aside or "gone") if folders else aside

@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from stores import codec
 from stores.entries import JSON, UnknownEntryError
 from stores.errors import StoreDamagedError, StoreError, StoreVersionError
-from stores.findings import CAN_ANSWER, answers
+from stores.findings import CAN_ANSWER, answers, lost_run
 from stores.records import Save, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.check_save import Changed, changed_save
@@ -99,8 +99,7 @@ class Diagnosis:
             can = f"no save of its own is left of fork {self.run_id!r}; it would go aside as a whole"
             return can, Lost(f"fork {self.run_id!r} cannot be kept without it: it was {moved}, and its id is free")
         if self.is_lost:
-            nothing, over = f"no save of {run} can be kept", "and its id would start over"
-            return f"{nothing}, {over}", Lost(f"{nothing}: it was {moved}, {over}")
+            return lost_run(self.run_id), Lost(lost_run(self.run_id, moved))
         if self.is_cut:
             saves, repeats = f"saves 1 to {self.restored.save}", "calls whose results are in none of them run again"
             repeats = "" if self.restored.is_deleted else f"; {repeats}"
