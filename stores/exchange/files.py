@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import orjson
 
+from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreError
 from stores.exchange.documents import HEADER, Exported, Places, check_version, document_of, record_of
@@ -72,7 +73,7 @@ def read_export(data: bytes, name: str) -> Exported:
 
 def _is_object(line: bytes) -> bool:
     try:
-        return isinstance(orjson.loads(line), dict)
+        return isinstance(codec.loads(line), dict)
     except ValueError:
         return False
 
@@ -80,7 +81,7 @@ def _is_object(line: bytes) -> bool:
 def _read_document(data: bytes, name: str) -> Exported:
     """The form that is one object."""
     try:
-        document = orjson.loads(data)
+        document = codec.loads(data)
     except orjson.JSONDecodeError as error:
         raise _no_json(error, f"{name}:{error.lineno}") from error
     check_depth(document, name)
@@ -163,7 +164,7 @@ class _Reader:
             if not line.strip():
                 continue
             try:
-                row = orjson.loads(line)
+                row = codec.loads(line)
             except orjson.JSONDecodeError as error:
                 raise _no_json(error, self._where()) from error
             check_depth(row, self._where())

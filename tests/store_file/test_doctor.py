@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import orjson
 import pytest
 
 from stores.file import FileStore
@@ -339,6 +340,22 @@ async def test_a_run_that_begins_right_now_is_not_harmed(path: Path) -> None:
         (path / "store.tmp").rename(ref)
         await go_on(lease, later(2))
     assert await store.checkpointer.load("r")
+
+
+async def test_d3_what_there_is_too_little_memory_to_parse_is_not_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(path)
+    before = everything(path)
+
+    def full(_data: object) -> None:
+        raise orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0)
+
+    monkeypatch.setattr(orjson, "loads", full)
+    for look in (check, repair):
+        with pytest.raises(MemoryError):
+            look(path)
+    assert everything(path) == before
 
 
 @pytest.mark.parametrize(("at_first", "behind", "mended"), [(1, MOST_BEHIND, 501), (600, 0, 600), (2, 10**9, 502)])

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from stores import codec
 from stores.codec import Lines
 from stores.errors import StoreError
@@ -78,7 +76,7 @@ def _saves(rows: list[bytes], number: int, run_id: str) -> Iterator[bytes]:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(text)
+        found = codec.loads(text)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from sqlite3 import Connection
 from typing import Any
 
-import orjson
-
 from stores import codec
 from stores.errors import StoreError
 from stores.sqlite.checksums import fetch, save_sum
@@ -97,7 +95,7 @@ def _candidates(
     if row[:2] != (log, number):
         return
     with suppress(ValueError, TypeError, LookupError, AttributeError, StoreError):
-        save = codec.decode_save(orjson.loads(row[4]), where="", run_id=run_id)
+        save = codec.decode_save(codec.loads(row[4]), where="", run_id=run_id)
         after = replace(kept)
         after.advance(save)
         yield from ([after.status], [after.entries], [])

@@ -13,8 +13,6 @@ from itertools import chain, islice
 from sqlite3 import Connection
 from typing import Any
 
-import orjson
-
 from stores import codec
 from stores.entries import ToolResultEntry
 from stores.errors import StoreError
@@ -116,7 +114,7 @@ def _checksum(connection: Connection, row: SegmentRow) -> str | None:
 def _readable(meta: bytes) -> bytes:
     """What is noted of the run, as it was written; nothing, where it cannot be read any more."""
     with suppress(ValueError):
-        if isinstance(read := orjson.loads(meta), dict):
+        if isinstance(read := codec.loads(meta), dict):
             return codec.dumps(read)
     return b"{}"
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from sqlite3 import Connection
 from typing import Any
 
-import orjson
-
+from stores import codec
 from stores.errors import StoreDamagedError, StoreError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.rows import read_row
@@ -60,7 +59,7 @@ def known_runs(connection: Connection) -> set[str]:
 def parent_of(data: Any) -> str | None:
     """The run that a run's line, or its first save, says that it was forked from."""
     with suppress(ValueError, TypeError, LookupError, AttributeError):
-        said = orjson.loads(data)
+        said = codec.loads(data)
         found = said.get("head", said)["parent"]["run_id"]
         return found if isinstance(found, str) else None
     return None
