@@ -14,7 +14,8 @@ from typing import Any
 from stores import codec
 from stores.entries import JSON, Entry, in_call_order
 from stores.errors import StoreDamagedError
-from stores.records import RunHead, RunSnapshot, SaveInfo, apply_head
+from stores.lines import SaveInfo
+from stores.records import RunHead, RunSnapshot, apply_head
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from stores.lines import RunInfo, SessionInfo
 from stores.protocols import KeptHistories, RunIndex, SessionIndex
-from stores.records import RunInfo, SessionInfo
 
 
 @runtime_checkable

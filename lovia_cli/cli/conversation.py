@@ -26,7 +26,8 @@ from lovia_cli.exits import Exit
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
 from stores.ids import new_id
-from stores.records import RunInfo, Status
+from stores.lines import RunInfo
+from stores.records import Status
 
 PROMPT = "you> "
 

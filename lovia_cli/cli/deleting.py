@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from lovia_cli.cli.ids import damaged_run
 from lovia_cli.wiring import Stores
+from stores.lines import RunInfo, locked_error
 from stores.protocols import SessionFork
-from stores.records import RunInfo, locked_error
 
 
 def refuse_executing(runs: Iterable[RunInfo]) -> None:

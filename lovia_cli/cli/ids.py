@@ -11,8 +11,9 @@ from lovia_cli.errors import ConflictError, RunNotFoundError, SessionNotFoundErr
 from lovia_cli.wiring import Stores
 from stores.entries import Entry, ToolResultEntry
 from stores.ids import as_words, check_id
+from stores.lines import Damage, RunInfo, SessionInfo
 from stores.lookup import kept_info, open_infos, session_info
-from stores.records import Damage, RunInfo, Segment, SessionInfo, Status
+from stores.records import Segment, Status
 
 Kind = Literal["run", "session"]
 

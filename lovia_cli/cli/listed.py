@@ -11,7 +11,8 @@ from lovia_cli.cli.answers import Row
 
 if TYPE_CHECKING:
     from stores.entries import Entry
-    from stores.records import RunInfo, SaveInfo, Segment, SessionInfo
+    from stores.lines import RunInfo, SaveInfo, SessionInfo
+    from stores.records import Segment
 
 
 @dataclass(slots=True, kw_only=True)

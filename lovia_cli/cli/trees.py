@@ -11,7 +11,7 @@ from lovia_cli.cli.answers import Row
 from lovia_cli.cli.listed import run_row
 
 if TYPE_CHECKING:
-    from stores.records import RunInfo
+    from stores.lines import RunInfo
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from lovia_cli.engine.order import RunOrder
 from lovia_cli.errors import ConflictError, RunExistsError, RunNotFoundError, UserError
 from stores.entries import InputEntry, entry_from_json
 from stores.ids import as_words
-from stores.records import RunHead, RunInfo, RunSnapshot, Segment, Status, locked_error
+from stores.lines import RunInfo, locked_error
+from stores.records import RunHead, RunSnapshot, Segment, Status
 
 Notice = tuple[str, str]
 """A code and a text, said to whoever watches."""

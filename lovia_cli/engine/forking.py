@@ -13,8 +13,9 @@ from lovia_cli.errors import CheckpointNotFoundError, RunExistsError, RunLockedE
 from stores.entries import JSON, Entry
 from stores.errors import StoreError
 from stores.ids import MAX_LENGTH, as_words, check_id
+from stores.lines import RunInfo
 from stores.protocols import Checkpointer, Fork, History, RunIndex, Session, SessionFork, StepEntries
-from stores.records import RunHead, RunInfo, RunSnapshot, Save, Status
+from stores.records import RunHead, RunSnapshot, Save, Status
 
 
 class ForkingStore(Checkpointer, History, Fork, Protocol):

@@ -11,20 +11,10 @@ from copy import deepcopy
 from typing import Any
 
 from stores.entries import JSON, Entry
+from stores.lines import Owner, RunInfo, SaveInfo, locked_error
 from stores.lookup import open_infos
 from stores.protocols import History, RunLease, Session
-from stores.records import (
-    Owner,
-    RunHead,
-    RunInfo,
-    RunSnapshot,
-    Save,
-    SaveInfo,
-    Segment,
-    Status,
-    apply_head,
-    locked_error,
-)
+from stores.records import RunHead, RunSnapshot, Save, Segment, Status, apply_head
 
 
 class GlassSession:

@@ -26,8 +26,9 @@ from stores.closing import snapshot_of_segment
 from stores.entries import InputEntry
 from stores.errors import StoreError
 from stores.ids import new_id
+from stores.lines import RunInfo
 from stores.protocols import Checkpointer, History, RunIndex, RunLease
-from stores.records import RunInfo, RunSnapshot, Status, head_to_json
+from stores.records import RunSnapshot, Status, head_to_json
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from typing import Any
 from lovia_cli.engine.conversation import Conversation
 from lovia_cli.errors import RunNotFoundError
 from stores.closing import snapshot_of_segment
+from stores.lines import SaveInfo
 from stores.protocols import Checkpointer, Fork, History, Session
-from stores.records import RunHead, RunSnapshot, SaveInfo, Usage
+from stores.records import RunHead, RunSnapshot, Usage
 
 _SETTING = frozenset({"started", "resumed", "handoff", "forked", "imported"})
 """The saves that can change with which agent, variables and limits a run goes on."""

@@ -13,8 +13,9 @@ from lovia_cli.engine.order import RunOrder
 from lovia_cli.errors import ConflictError, ProviderError, RunNotFoundError, UserError
 from lovia_cli.models.base import Delta, ModelRequest
 from stores.entries import JSON
+from stores.lines import Owner
 from stores.protocols import Checkpointer, ResultStore, RunIndex, Session
-from stores.records import Owner, Status
+from stores.records import Status
 
 if TYPE_CHECKING:
     from lovia_cli.engine.events import Sink

@@ -20,7 +20,8 @@ from stores.entries import (
 from stores.errors import ConflictError
 from stores.exchange import RunRecord
 from stores.fields import changed
-from stores.records import RunSnapshot, SaveInfo
+from stores.lines import SaveInfo
+from stores.records import RunSnapshot
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from stores.conformance.checks import Contract, KeepingCheckpointer, exactly, saved, write
 from stores.conformance.samples import VALUES, call, every_entry, full_head, result, say
+from stores.lines import SaveInfo
 from stores.protocols import History
-from stores.records import Save, SaveInfo, fold
+from stores.records import Save, fold
 
 
 def eventful() -> list[Save]:

@@ -7,8 +7,9 @@ import asyncio
 from stores.conformance.checks import Contract, IndexedCheckpointer, exactly, refused, saved, write
 from stores.conformance.samples import IDS, REFUSED_IDS, full_head, say
 from stores.errors import UserError
+from stores.lines import RunInfo
 from stores.protocols import RunIndex
-from stores.records import RunInfo, Save
+from stores.records import Save
 
 DONE, FAILED, PAUSED = "completed", "failed", "interrupted"
 

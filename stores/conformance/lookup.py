@@ -14,8 +14,8 @@ from stores.conformance.checks import (
 )
 from stores.conformance.samples import IDS, REFUSED_IDS, say
 from stores.errors import UserError
+from stores.lines import RunInfo
 from stores.lookup import KeptHistoryLookup, OpenRunLookup, SessionLookup
-from stores.records import RunInfo
 
 
 class OpenRunLookupContract(Contract[LookedUpCheckpointer]):

@@ -8,7 +8,8 @@ from stores.file.moments import cut_at_end
 from stores.file.reading import brought_up
 from stores.file.refs import Ref
 from stores.file.root import Root
-from stores.records import Owner, RunInfo, Status
+from stores.lines import Owner, RunInfo
+from stores.records import Status
 
 
 def describe(root: Root, ref: Ref, owner: Owner | None) -> RunInfo:

@@ -17,8 +17,8 @@ from stores.entries import JSON
 from stores.errors import RunLockedError, StoreBusyError, StoreError, StoreWriteError
 from stores.file.names import name_of
 from stores.file.root import Root
+from stores.lines import Owner, locked_error
 from stores.oslock import Lock, is_alive, this_process
-from stores.records import Owner, locked_error
 from stores.worker import wait_for
 
 RUNS, SESSIONS, OWNERS = ("locks", "runs"), ("locks", "sessions"), ("locks", "owners")

@@ -16,7 +16,8 @@ from stores.file.names import name_of
 from stores.file.refs import Ref, read_ref
 from stores.file.root import Root
 from stores.folding import save_info
-from stores.records import Save, SaveInfo, Status
+from stores.lines import SaveInfo
+from stores.records import Save, Status
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.file.chunks import Chunk
 from stores.file.disk import Folder
 from stores.file.names import is_key, name_of, readable_id
-from stores.lines import open_approvals
-from stores.records import Damage, Owner, RunInfo, Save, Status
+from stores.lines import Damage, Owner, RunInfo, open_approvals
+from stores.records import Save, Status
 
 DELETED = "deleted"
 """The status of a run that is gone, all but its history (``keep``), or whose data is still to be removed."""

@@ -27,9 +27,9 @@ from stores.file.snapshots import read_moment, read_snapshot
 from stores.file.survey import look_into, lost_data, lost_ref
 from stores.folding import without_collections
 from stores.ids import check_id
-from stores.lines import newest_first
+from stores.lines import Damage, Owner, RunInfo, SaveInfo, newest_first
 from stores.protocols import RunLease
-from stores.records import Damage, Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
+from stores.records import RunHead, RunSnapshot, Save, Status
 from stores.worker import wait_for
 
 

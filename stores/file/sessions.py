@@ -31,9 +31,9 @@ from stores.file.session_json import SESSION, base_parts, own_session
 from stores.file.session_writing import writing
 from stores.file.vanished import is_vanished
 from stores.ids import check_id, new_id
-from stores.lines import newest_first
+from stores.lines import Damage, SessionInfo, newest_first
 from stores.protocols import ResultStore
-from stores.records import Damage, Segment, SessionInfo
+from stores.records import Segment
 from stores.surgery import check_count, entries_checksum
 from stores.surgery.forking import lost_beginning, own_beginning
 from stores.values import plain

@@ -16,20 +16,9 @@ from stores import codec
 from stores.entries import Entry, in_call_order
 from stores.errors import RunExistsError, RunNotFoundError, StoreBusyError, StoreWriteError
 from stores.ids import check_id
-from stores.lines import open_approvals
+from stores.lines import Owner, RunInfo, SaveInfo, locked_error, open_approvals
 from stores.protocols import RunLease
-from stores.records import (
-    Owner,
-    RunHead,
-    RunInfo,
-    RunSnapshot,
-    Save,
-    SaveInfo,
-    Status,
-    apply_head,
-    fold,
-    locked_error,
-)
+from stores.records import RunHead, RunSnapshot, Save, Status, apply_head, fold
 
 _WHERE = "memory"
 

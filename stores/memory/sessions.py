@@ -11,8 +11,9 @@ from stores.archiving import archive_first
 from stores.entries import JSON, Entry
 from stores.errors import ConflictError, RunExistsError, SegmentDiffersError
 from stores.ids import check_id, new_id
+from stores.lines import SessionInfo
 from stores.protocols import ResultStore
-from stores.records import Segment, SessionInfo
+from stores.records import Segment
 from stores.surgery import apply_cuts, check_count, entries_checksum, rewind_plan, trim_cuts
 from stores.surgery.forking import lost_beginning, own_beginning, refuse_shared
 from stores.values import plain

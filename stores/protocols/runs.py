@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from stores.entries import Entry
-from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo
+from stores.lines import Owner, RunInfo, SaveInfo
+from stores.records import RunHead, RunSnapshot, Save
 
 
 @runtime_checkable

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from stores.entries import JSON, Entry
+from stores.lines import SessionInfo
 from stores.protocols.results import ResultStore
-from stores.records import Segment, SessionInfo
+from stores.records import Segment
 
 
 @runtime_checkable

@@ -18,8 +18,8 @@ import orjson
 
 from stores.entries import JSON
 from stores.errors import RunLockedError, StoreDamagedError, StoreError
+from stores.lines import Owner, locked_error
 from stores.oslock import Lock, is_alive, lock_error, this_process
-from stores.records import Owner, locked_error
 from stores.sqlite.folders import make_folder
 from stores.sqlite.owner import check_beside
 from stores.sqlite.rows import RUNS

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from stores import codec
 from stores.entries import JSON
 from stores.errors import StoreDamagedError
-from stores.lines import open_approvals
-from stores.records import Damage, Owner, RunInfo, Save, Status
+from stores.lines import Damage, Owner, RunInfo, open_approvals
+from stores.records import Save, Status
 from stores.sqlite.checksums import checksum, fetch
 from stores.sqlite.schema import Part
 from stores.sqlite.sealing import seal

@@ -9,9 +9,9 @@ from pathlib import Path
 from stores import codec
 from stores.errors import StoreBusyError, StoreWriteError
 from stores.ids import check_id
-from stores.lines import newest_first
+from stores.lines import Owner, RunInfo, SaveInfo, newest_first
 from stores.protocols import RunLease
-from stores.records import Owner, RunHead, RunInfo, RunSnapshot, Save, SaveInfo, Status
+from stores.records import RunHead, RunSnapshot, Save, Status
 from stores.sqlite import saves
 from stores.sqlite.database import BUSY_TIMEOUT, Database
 from stores.sqlite.lease import SQLiteLease, remove_run

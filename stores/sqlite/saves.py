@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from stores import codec
 from stores.errors import StoreDamagedError
 from stores.folding import fold_records, save_info
-from stores.records import RunSnapshot, SaveInfo
+from stores.lines import SaveInfo
+from stores.records import RunSnapshot
 from stores.sqlite.checksums import fetch, save_sum
 from stores.sqlite.logs import pieces
 from stores.sqlite.rows import RunRow

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from stores import codec
 from stores.entries import JSON, Entry
 from stores.errors import StoreDamagedError
-from stores.records import Damage, Segment, SessionInfo
+from stores.lines import Damage, SessionInfo
+from stores.records import Segment
 from stores.sqlite.checksums import checksum, fetch, put
 from stores.sqlite.schema import Part
 from stores.sqlite.strands import Strand, new_strand, pieces, strand_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from stores.entries import JSON, Entry
 from stores.errors import ConflictError, SegmentDiffersError, StoreDamagedError
 from stores.ids import check_id, new_id
-from stores.lines import newest_first
+from stores.lines import SessionInfo, newest_first
 from stores.protocols import ResultStore
-from stores.records import Segment, SessionInfo
+from stores.records import Segment
 from stores.sqlite import session_forking
 from stores.sqlite.database import BUSY_TIMEOUT, Database
 from stores.sqlite.rewinding import rewind

@@ -27,8 +27,9 @@ from stores.entries import (
 from stores.errors import StoreWriteError
 from stores.fields import changed
 from stores.file import FileCheckpointer, FileSession
+from stores.lines import RunInfo
 from stores.memory import InMemoryCheckpointer, InMemorySession
-from stores.records import RunHead, RunInfo, RunSnapshot
+from stores.records import RunHead, RunSnapshot
 from tests.engine.kit import Crash, FakeTool, Requests, agent, at, calls, transcript
 from tests.engine.test_kept import Forgetful
 

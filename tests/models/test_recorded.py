@@ -18,8 +18,9 @@ from lovia_cli.models.base import Delta, ModelRequest, ModelResponse
 from lovia_cli.models.recorded import given_later, script_of
 from lovia_cli.models.scripted import ScriptedModel
 from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
+from stores.lines import SaveInfo
 from stores.memory import InMemoryCheckpointer
-from stores.records import RunHead, RunSnapshot, SaveInfo, Usage
+from stores.records import RunHead, RunSnapshot, Usage
 from tests.engine.kit import FakeTool
 
 pytestmark = pytest.mark.anyio

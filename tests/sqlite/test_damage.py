@@ -11,7 +11,8 @@ from stores.conformance.checks import exactly, saved, write
 from stores.conformance.samples import say
 from stores.entries import UnknownEntryError
 from stores.errors import LoviaError, StoreDamagedError
-from stores.records import Damage, fold
+from stores.lines import Damage
+from stores.records import fold
 from stores.sqlite import SQLiteCheckpointer, SQLiteSession
 from stores.sqlite.checksums import save_sum
 from stores.sqlite.doctor.check import check, repair

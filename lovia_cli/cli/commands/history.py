@@ -16,7 +16,8 @@ from lovia_cli.cli.parameters import Argument, Option
 from lovia_cli.cli.trees import RunTrees, trees
 from lovia_cli.errors import RunNotFoundError, UserError
 from lovia_cli.wiring import Stores, open_stores
-from stores.records import RunInfo, Status
+from stores.lines import RunInfo
+from stores.records import Status
 
 
 @dataclass(slots=True, frozen=True)

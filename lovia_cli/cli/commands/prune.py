@@ -15,8 +15,9 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import RunLockedError, StoreDamagedError, UserError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
+from stores.lines import RunInfo
 from stores.protocols import KeptHistories
-from stores.records import RunInfo, Status
+from stores.records import Status
 
 DELETED = "deleted"
 STATUSES = (Status.COMPLETED.value, DELETED)

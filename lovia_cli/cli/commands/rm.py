@@ -27,7 +27,8 @@ from lovia_cli.errors import RunNotFoundError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import Stores, open_stores
 from stores.errors import StoreDamagedError
-from stores.records import RunInfo, Status
+from stores.lines import RunInfo
+from stores.records import Status
 
 
 def rm(

@@ -7,7 +7,8 @@ from typing import Any
 
 from stores.conformance import HistoryContract as Contract
 from stores.errors import RunNotFoundError
-from stores.records import RunHead, RunSnapshot, Save, SaveInfo, fold
+from stores.lines import SaveInfo
+from stores.records import RunHead, RunSnapshot, Save, fold
 from tests.contracts.mutants.checkpointer import HEAD_FIELDS
 from tests.contracts.mutants.planting import BadCheckpointer, plant_family, planted
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from stores.conformance import RunIndexContract as Contract
 from stores.errors import RunNotFoundError
+from stores.lines import RunInfo
 from stores.memory.runs import _Run
-from stores.records import RunInfo, Save, Status
+from stores.records import Save, Status
 from tests.contracts.mutants.checkpointer import METHODS, BelievesTheRecord, TakesAnyId
 from tests.contracts.mutants.lease import CreatesTheRunItLeases
 from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, plant_family, planted, renaming

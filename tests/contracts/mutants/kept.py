@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stores.conformance import KeptHistoriesContract as Contract
-from stores.records import RunInfo
+from stores.lines import RunInfo
 from tests.contracts.mutants.planting import BadCheckpointer, planted
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from stores.conformance import LeaseContract as Contract
 from stores.errors import LoviaError, RunLockedError
+from stores.lines import Owner
 from stores.memory.runs import _Lease
-from stores.records import Owner, RunSnapshot, Save, Status
+from stores.records import RunSnapshot, Save, Status
 from tests.contracts.mutants.checkpointer import METHODS, blank_run
 from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, planted, renaming
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stores.conformance import KeptHistoryLookupContract, OpenRunLookupContract, SessionLookupContract
+from stores.lines import RunInfo, SessionInfo
 from stores.memory.sessions import _Conversation
-from stores.records import RunInfo, SessionInfo, Status
+from stores.records import Status
 from tests.contracts.mutants.planting import MIX_UPS, BadCheckpointer, BadSession, any_id, planted, renaming
 
 

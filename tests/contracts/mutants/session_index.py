@@ -7,8 +7,9 @@ from typing import Any
 
 from stores.conformance import SessionIndexContract as Contract
 from stores.entries import Entry
+from stores.lines import SessionInfo
 from stores.memory.sessions import _Conversation
-from stores.records import Segment, SessionInfo
+from stores.records import Segment
 from tests.contracts.mutants.planting import MIX_UPS, BadSession, any_id, planted, renaming
 from tests.contracts.mutants.session import METHODS
 
