@@ -54,7 +54,7 @@ async def main(path, wal, until):
             await lease.save(saved(number, say(f"entry {number}"), step=number, session_id="s"))
             print(number, flush=True)
         while not await lease.cancel_requested():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.2)
         print("cancelled", flush=True)
 asyncio.run(main(*sys.argv[1:]))
 """
