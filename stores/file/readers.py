@@ -13,9 +13,11 @@ from typing import Any
 
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
+from stores.file.chunks import chunk_there, data_folder
 from stores.file.disk import Folder
 from stores.file.names import FORKS, is_name, name_of, parse_segment_name
 from stores.file.places import as_forked, newest_places, places_in, session_folder
+from stores.file.refs import read_ref
 from stores.file.root import Root
 from stores.file.session_json import SESSION, base_parts, own_session, part_of
 
@@ -81,6 +83,29 @@ def _parts_of(root: Root, name: str) -> int:
 def is_marked(root: Root, name: str) -> bool:
     """True when a session has a mark of a fork of that name, whether there is one or not. No folder is opened."""
     return any(os.path.lexists(root.part("sessions", source, FORKS, f"{name}.json")) for source in session_names(root))
+
+
+def has_history(root: Root, folder: Folder) -> bool:
+    """True when one of the runs that the session in ``folder`` shows as unfinished began with a history.
+
+    So does a fork. One that cannot be read may have.
+    """
+    markers = Folder.open(folder.where("open"))
+    with markers or nullcontext():
+        return any(_began_with_history(root, name) for name in (markers.records() if markers else ()))
+
+
+def _began_with_history(root: Root, name: str) -> bool:
+    try:
+        with root.open_folder("runs") as runs:
+            ref = read_ref(runs, name)
+        if ref is None or ref.is_deleted or ref.fields.get("parent"):
+            return ref is not None and not ref.is_deleted
+        with data_folder(root, ref.run_id, ref.key, 1) as data:
+            head = chunk_there(data, ref.run_id, ref.key, 1).first_record.get("head") or {}
+        return head.get("history_upto") is not None
+    except StoreError:
+        return True
 
 
 def is_begun(folder: str) -> bool:

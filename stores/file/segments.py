@@ -30,7 +30,7 @@ from stores.file.places import (
     read_segment,
     session_folder,
 )
-from stores.file.readers import is_begun, is_marked
+from stores.file.readers import has_history, is_marked
 from stores.file.root import Root
 from stores.file.session_json import SESSION, base_parts, check_name, fresh_session, read_session
 from stores.records import Segment
@@ -132,8 +132,13 @@ def _goes_on(place: Place) -> bool:
 
 
 def _is_lost_alone(root: Root, folder: Folder, session_id: str) -> bool:
-    """True when session.json was there, of a fork that has no segment of its own but a run, which its folder shows."""
-    return session_id not in root.unused_sessions and is_begun(folder.path) and is_marked(root, name_of(session_id))
+    """True when session.json was there, of a fork that has no segment of its own yet.
+
+    A run that began with a history tells. A mark alone may be left of a fork that a crash kept from being made, or from
+    being removed whole.
+    """
+    is_used = session_id not in root.unused_sessions
+    return is_used and has_history(root, folder) and is_marked(root, name_of(session_id))
 
 
 def _live(places: Sequence[Place], fields: dict[str, Any], folder: str) -> list[Place]:

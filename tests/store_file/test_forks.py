@@ -268,6 +268,24 @@ async def test_h3_a_session_forked_again_while_its_end_is_noted_keeps_its_mark(p
     assert check(path) == []
 
 
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_h3_a_mark_that_a_crash_has_left_makes_no_fork_of_a_new_session(path: Path, *, is_done: bool) -> None:
+    store = FileStore(path)
+    await store.session.append("s", [say("go")], run_id="r1")
+    await store.session.fork_session("s", "f", upto="r1")
+    mark = only(path, "sessions/s.*/forks/f.*.json")
+    marked = mark.read_bytes()
+    await store.session.drop_fork("f")
+    mark.write_bytes(marked)
+    await write_run(store.checkpointer, "new", 2, session="f")
+    if is_done:
+        await FileStore(path).session.append("f", [say("new")], run_id="new")
+    assert await FileStore(path).session.load("f") == ([say("new")] if is_done else [])
+    repair(path)
+    assert await store.session.load("f") == ([say("new")] if is_done else [])
+    assert check(path) == []
+
+
 async def test_h3_what_a_fork_that_is_just_removed_has_marked_is_nobodys_leftover(path: Path) -> None:
     """The doctor takes nothing there for what a crash has left until nobody is at work in the fork."""
     store = FileStore(path).session

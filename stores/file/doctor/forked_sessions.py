@@ -9,7 +9,7 @@ from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.problem import names_in
 from stores.file.names import FORKS
 from stores.file.places import Place
-from stores.file.readers import is_begun, is_marked, read_mark, session_names
+from stores.file.readers import has_history, is_marked, read_mark, session_names
 from stores.file.root import Root
 from stores.file.segments import Log, documents, shared_places, uncounted
 from stores.file.session_json import SESSION, base_parts, fresh_session, own_session, part_of
@@ -19,7 +19,11 @@ def is_fork(root: Root, name: str, places: list[Place]) -> bool:
     """True when what is left of the session in the folder of that name shows that it began with another."""
     if first := _first(places):
         return True
-    return first is None and is_marked(root, name) and is_begun(root.part("sessions", name))
+    if first is not None:
+        return False
+    with root.open_folder("sessions", name) as folder:
+        is_left = bool(places) or (folder is not None and has_history(root, folder))
+    return is_left and is_marked(root, name)
 
 
 def fork_id(root: Root, name: str) -> str | None:
