@@ -153,12 +153,15 @@ class Call:
             session_id=self.session_id,
             is_run=self.verb in EXECUTING and not self.is_dry,
         )
-        if self.has_begun and isinstance(error, KeyboardInterrupt | SignalReceived):
+        if isinstance(error, KeyboardInterrupt | SignalReceived) and (self.has_begun or self.verb == "fork"):
             from lovia_cli.cli.resuming import command_for_begun
             from lovia_cli.cli.signals import ctrl_c
 
-            answer.error = error if isinstance(error, SignalReceived) else ctrl_c()
-            answer.go_on = command_for_begun(str(self.run_id), self.session_id, self.settings.store)
+            answer.error = stopped = error if isinstance(error, SignalReceived) else ctrl_c()
+            if self.has_begun:
+                answer.go_on = command_for_begun(str(self.run_id), self.session_id, self.settings.store)
+            else:
+                stopped.hint = "see whether the fork is there before you make it again: lovia history --tree"
         return answer
 
 

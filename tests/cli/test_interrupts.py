@@ -55,3 +55,14 @@ def test_c37_ctrl_c_between_a_fork_and_its_run_names_the_fork(lovia: Lovia) -> N
     assert (ran.code, ran.json["run_id"], ran.json["error"]["hint"]) == (130, "f", "go on with: lovia resume f")
     lovia.write("tools.py", "def look() -> str:\n    return 'x'\n")
     assert lovia("resume", "f").out == "hi\n"
+
+
+def test_c37_ctrl_c_while_a_fork_is_made_says_to_look_first(lovia: Lovia) -> None:
+    """It may be there."""
+    lovia.agent([{"text": "hi"}])
+    assert lovia("run", "agent.yaml", "go", "--run-id", "r").code == 0
+    lovia.write("sitecustomize.py", AT_THE_IMPORT.replace("lovia_cli.cli.app", "lovia_cli.engine.forking"))
+    ran = lovia("fork", "r", "--from-step", "0", "--store", ".lovia", env={"PYTHONPATH": str(lovia.folder)})
+    assert (ran.code, ran.out) == (130, "")
+    hint = "see whether the fork is there before you make it again: lovia history --store .lovia --tree"
+    assert ran.err.splitlines()[-1] == f"  hint: {hint}"
