@@ -29,3 +29,14 @@ async def missing_in(archive: ResultStore | None, cut: Iterable[tuple[ResultRef,
             output = await archive.get(reference) if archive is not None else None
         missing += output is None or not is_whole_of(output, result)
     return missing
+
+
+async def taken_in(archive: ResultStore | None, cuts: Iterable[Cut]) -> int:
+    """How many outputs the archive has no place for: what it has there is another run's, and stays."""
+    taken = 0
+    for cut in cuts:
+        kept = None
+        with suppress(StoreError):
+            kept = await archive.get(cut.reference) if archive is not None and cut.whole is not None else None
+        taken += kept is not None and kept != cut.whole
+    return taken

@@ -39,6 +39,10 @@ def dumps(value: JSON) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError as error:
+        if "64-bit" in str(error):  # an integer that another writer's file had
+            import json
+
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
         raise StoreError(
             f"a value cannot be stored as JSON: {error}", hint="pass it through stores.values.plain first"
         ) from error

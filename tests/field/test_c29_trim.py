@@ -174,6 +174,7 @@ def test_m2_an_output_for_which_the_archive_has_no_place_stays_whole_and_is_told
             )
             assert lovia("rm", "run:r", "-y").code == 0
     told = "1 left whole, which the archive has no place for: --no-archive cuts for good"
+    assert lovia("trim", "b", "--dry-run").out == f"would cut 0 tool outputs of session b; {told}\n"
     assert lovia("trim", "b", "-y").out == f"cut 0 tool outputs of session b; {told}\n"
     assert lovia("trim", "b", "-y", "--json").json["left_whole"] == 1
     assert lovia("trim", "b", "-y", "--no-archive", "--json").json["trimmed"] == 1

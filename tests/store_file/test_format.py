@@ -359,6 +359,21 @@ async def test_d1_an_entry_is_read_with_whatever_fields_it_has(path: Path, row: 
     assert snapshot.entries == expected.entries
 
 
+async def test_d1_a_run_with_an_integer_that_only_another_writer_has_goes_on(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 40, text="x" * 2_000)
+    records = read(chunk(path, 1))["records"]
+    records[1]["entries"][0]["provider"] = {"n": 2**64}
+    rewrite(chunk(path, 1), records=records)
+    for number in (2, 3, 4):
+        rewrite(chunk(path, number), prev=read(chunk(path, number - 1))["sum"])
+    snapshot = await store.checkpointer.load("r")
+    assert snapshot is not None
+    await store.session.append("u", snapshot.entries, run_id="r")
+    assert only(path, "sessions/u.*/000001*").read_bytes().count(b'"provider":{"n":18446744073709551616}') == 1
+    assert (await store.session.load("u"))[2:] == snapshot.entries[2:]
+
+
 async def test_d1_an_unknown_type_in_a_chunk_that_others_follow_names_that_chunk(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "r", 40, text="x" * 2_000)

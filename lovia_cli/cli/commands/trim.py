@@ -14,10 +14,9 @@ from lovia_cli.cli.parameters import Option
 from lovia_cli.errors import UserError
 from lovia_cli.render.words import counted
 from lovia_cli.wiring import open_stores
-from stores.archiving import missing_in
+from stores.archiving import missing_in, taken_in
 from stores.protocols import Trim
-from stores.records import Segment
-from stores.surgery import Cut, check_count, trim_cuts
+from stores.surgery import check_count, trim_cuts
 
 
 def trim(
@@ -55,9 +54,10 @@ async def _trim(
     stores = open_stores(call.settings.store)
     session = await session_meant(stores, name)
     call.session_id = session.session_id
-    cuts = _cuts(session.segments, keep_chars, keep_runs, archived=archived)
-    count, again = len(cuts), [(cut.reference, cut.result) for cut in cuts if cut.whole is None]
-    left = 0
+    old = session.segments[: max(len(session.segments) - keep_runs, 0)]
+    cuts = [cut for one in old for cut in trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)]
+    left = await taken_in(stores.results, cuts) if archived else 0
+    count, again = len(cuts) - left, [(cut.reference, cut.result) for cut in cuts if cut.whole is None]
     copied = count - await missing_in(stores.results, again)  # of what is cut now for the first time one is made
     if count and not dry_run:
         if not isinstance(stores.sessions, Trim):
@@ -72,9 +72,6 @@ async def _trim(
             keep_runs=keep_runs,
             archive=stores.results if archived else None,
         )
-        if count < len(cuts):
-            now = await stores.sessions.segments(session.session_id)
-            left = len(_cuts(now, keep_chars, keep_runs, archived=archived))
     verb = "would cut" if dry_run else "cut"
     some = "with a copy of each" if copied >= count else f"{copied} of them with a copy"
     how = f", {some} in the archive" if archived else " for good"
@@ -92,8 +89,3 @@ async def _trim(
             "dry_run": dry_run,
         },
     )
-
-
-def _cuts(segments: list[Segment], keep_chars: int, keep_runs: int, *, archived: bool) -> list[Cut]:
-    old = segments[: max(len(segments) - keep_runs, 0)]
-    return [cut for one in old for cut in trim_cuts(one.run_id, one.entries, keep_chars, archived=archived)]
