@@ -148,6 +148,24 @@ async def test_r7_a_segment_over_which_an_older_copy_was_put_is_made_again_from_
     assert (check(path), await SQLiteSession(path).load("s"), await runs(path)) == ([], before, ["a", "c"])
 
 
+async def test_r7_an_older_copy_where_nobody_reads_it_keeps_no_segment_from_being_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    session = SQLiteSession(path)
+    for run_id in ("a", "b", "c"):
+        await run(path, run_id, say(run_id), call(1), result(1, output="x" * 900))
+    older = rows(path)[2]
+    await session.fork_session("s", "a fork", upto="b")
+    await session.confirm_fork("a fork")
+    assert await session.trim_tool_results("s", keep_chars=10) == 2  # for which it gets a strand of its own
+    before = await session.load("s")
+    with raw(path) as connection:
+        assert connection.execute("DELETE FROM lovia_segments WHERE run_id = 'c'").rowcount == 1
+    put_back(path, "segments", older)
+    (done,) = repair(path)
+    assert done.what.startswith("segment 3 of session 's' is missing; segment 3 was made again from the checkpoint of")
+    assert (check(path), await session.load("s"), await runs(path)) == ([], before, ["a", "b", "c"])
+
+
 @pytest.mark.parametrize(("said", "is_alone"), [(2, False), (3, False), (3, True)])
 async def test_m4_an_older_copy_of_which_nothing_tells_that_it_was_cut_goes_aside(
     tmp_path: Path, said: int, is_alone: bool

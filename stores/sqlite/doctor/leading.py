@@ -3,6 +3,7 @@ strand it must go on from, where its own row does not tell."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ from stores.errors import StoreDamagedError, StoreError
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.completed import began_with, runs_of
 from stores.sqlite.segments import SessionRow, read_segment, read_session
-from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces
+from stores.sqlite.strands import COLUMNS, DROPPED, Strand, as_written, pieces, readers
 
 _ROWS = f"SELECT {COLUMNS} FROM lovia_strands"
 
@@ -29,6 +30,14 @@ def seen_in(connection: Connection, strand: Strand | None) -> list[int]:
                     rows[n].append(rowid)
     numbers = sorted(rows, key=lambda n: (not isinstance(n, int), n if isinstance(n, int) else 0))
     return [rowid for n in numbers for rowid in rows[n]]
+
+
+def last_seen(connection: Connection, strand: Strand) -> int:
+    """The number of the last segment that anybody can see of it: of one that no session has, as far as others go on."""
+    found = readers(connection, strand.number)
+    if strand.state != DROPPED or found is None:
+        return sys.maxsize
+    return max((reader.upto for reader in found), default=0)
 
 
 def is_whole(connection: Connection, rowid: int) -> bool:

@@ -19,7 +19,7 @@ from stores.closing import segment_meta
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by, whole_run
-from stores.sqlite.doctor.leading import forks_at, histories
+from stores.sqlite.doctor.leading import forks_at, histories, last_seen
 from stores.sqlite.doctor.session_diagnosis import Diagnosis
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, stored_segment
 from stores.sqlite.strands import Strand
@@ -95,10 +95,12 @@ class _Search:
 
     def add_runs(self, damaged: list[int], completed: CompletedRuns) -> None:
         """Find the completed runs whose checkpoints are whole. None of which there is a segment may have stood at a
-        place: one that the session does not see was undone. So may one have been that was deleted, all but its history,
-        unless a damaged segment tells that it was its."""
-        query = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ?"
-        rows = [row for one in self.chain for row in fetch(self.connection, query, (one.number,))]
+        place: one that only others see was undone. What nobody sees, since a copy of it was put back, tells nothing.
+        One that was deleted, all but its history, may have been undone as well, unless a damaged segment tells that it
+        was its."""
+        query = "SELECT rowid, run_id FROM lovia_segments WHERE strand = ? AND n <= ?"
+        places = [(one.number, last_seen(self.connection, one)) for one in self.chain]
+        rows = [row for place in places for row in fetch(self.connection, query, place)]
         stand = {run_id for rowid, run_id in rows if rowid not in damaged}
         histories = list(self._histories())
         for session_id in dict.fromkeys(strand.session_id for strand in self.chain):
