@@ -86,6 +86,12 @@ def digest_in(file: str | None) -> str | None:
     return found[2] if found else None
 
 
+def is_later(before: Place, after: str | None) -> bool:
+    """True when the place is of a later epoch than the file that one was appended ``after`` which stands behind it."""
+    found = parse_segment_name(after or "")
+    return found is not None and found[1] < before.epoch
+
+
 def as_forked(part: dict[str, Any]) -> dict[str, Any]:
     """What session.json said when that part of it was forked, as far as `newest_places` looks at it."""
     return {"epoch": part["epoch"], "limit": part["count"], **({"run": part["run"]} if "run" in part else {})}

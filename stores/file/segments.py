@@ -25,6 +25,7 @@ from stores.file.places import (
     Place,
     as_forked,
     digest_in,
+    is_later,
     newest_places,
     places_in,
     read_segment,
@@ -207,14 +208,23 @@ def documents(log: Log) -> Iterator[tuple[dict[str, Any], str]]:
         if not is_own:
             check_name(str(document.get("id")), os.path.basename(place.folder), f"{place.folder}/{place.file}")
         if document.get("first") != flat:
-            raise StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
+            raise _misfit(before, document, flat, where)
         if before and digest_in(document.get("after")) not in (None, before.digest):
             raise StoreDamagedError("the segment does not follow the one before it", where=where)
         before = place
         flat += len(document["entries"])
-        if is_own and place.n == log.fields["count"] and log.fields["last_sum"] not in (None, document["sum"]):
+        is_last = is_own and place.n == log.fields["count"]
+        if is_last and (flat != log.fields["entries"] or log.fields["last_sum"] not in (None, document["sum"])):
             raise StoreDamagedError("this is not the segment that was appended last", where=where)
         yield document, where
+
+
+def _misfit(before: Place | None, document: dict[str, Any], flat: int, where: str) -> StoreDamagedError:
+    """The error for a segment that does not begin where the one ``before`` it ends."""
+    if before is None or is_later(before, document.get("after")):
+        return StoreDamagedError(f"the segment begins at {document.get('first')}, not at {flat}", where=where)
+    what = f"the segment ends at {flat}, and the one behind it begins at {document.get('first')}"
+    return StoreDamagedError(what, where=before.path)
 
 
 def read_segments(root: Root, session_id: str) -> list[Segment]:

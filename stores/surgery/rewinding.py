@@ -73,6 +73,12 @@ def cut_short(entries: Sequence[Entry], keep: int) -> list[Entry]:
     return kept
 
 
+def cut_to(entries: Sequence[Entry], size: int) -> list[Entry] | None:
+    """What a rewind leaves of them, if it leaves just so many: there is one such cut, or none."""
+    lefts = (cut_short(entries, keep) for keep in range(max(size, 1), len(entries)))
+    return next((left for left in lefts if len(left) == size), None)
+
+
 def check_count(name: str, value: int, *, least: int = 0) -> None:
     """Raise `UserError` unless ``value`` is a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -10,8 +10,9 @@ import pytest
 
 from stores.file import FileStore
 from stores.file.doctor.check import check, repair
-from tests.store_file.kit import everything, only, say, write_run
+from tests.store_file.kit import everything, only, rewrite, say, write_run
 from tests.store_file.test_forks import BIG, fork, key_of
+from tests.store_file.test_older_copies import cut_talk
 from tests.store_file.test_restoring import cut, talk
 
 pytestmark = pytest.mark.anyio
@@ -98,6 +99,19 @@ async def beginning_of_a_fork(path: Path) -> None:
     cut(only(path, "sessions/talk.*/000002.*"))
 
 
+async def older_copy_of_what_was_cut(path: Path) -> None:
+    _, copy, content = await cut_talk(path)
+    only(path, "sessions/talk.*/000002.1-*").unlink()
+    copy.write_bytes(content)
+
+
+async def older_copy_that_cannot_be_cut_so(path: Path) -> None:
+    _, copy, content = await cut_talk(path, "r3")
+    only(path, "sessions/talk.*/000002.1-*").unlink()
+    copy.write_bytes(content)
+    rewrite(copy, entries=[])
+
+
 async def ref_of_one_save(path: Path) -> None:
     await write_run(FileStore(path).checkpointer, "r", 1, session="talk")
     cut(only(path, "runs/r.*.json"))
@@ -128,6 +142,8 @@ CASES = [
     session_and_last,
     fork_of_a_lost_source,
     beginning_of_a_fork,
+    older_copy_of_what_was_cut,
+    older_copy_that_cannot_be_cut_so,
     file_in_the_place_of_all_sessions,
     files_in_the_places_of_quarantine_and_locks,
 ]

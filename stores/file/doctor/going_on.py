@@ -15,11 +15,11 @@ from stores.codec import Lines
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.known_runs import KnownRuns
-from stores.file.doctor.lost_segments import fields_of, readable
+from stores.file.doctor.lost_segments import as_it_was, fields_of, readable, spans_of
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.read_by_forks import restorable_part
 from stores.file.names import name_of, segment_name
-from stores.file.places import Place, as_forked, newest_places, places_of, read_segment, session_folder
+from stores.file.places import Place, newest_places, places_of, read_segment, session_folder
 from stores.file.readers import files_of
 from stores.file.root import Root
 from stores.file.segments import Log, documents, read_log
@@ -69,14 +69,16 @@ def _left_of(root: Root, part: dict[str, Any]) -> list[Document]:
     """
     name, end = name_of(str(part["session"])), part["count"]
     places = [place for place in places_of(root, name) if place.n <= end]
-    newest, left = newest_places(places, as_forked(part), chained=True), []
+    fields = as_it_was(part)
+    newest, left = newest_places(places, fields, chained=True), []
     if end not in newest and any((place.n, place.epoch) == (end, part["epoch"]) for place in places):
         return []
-    for _, place in sorted(newest.items()):
+    spans = spans_of(newest, fields)
+    for n, place in sorted(newest.items()):
         with suppress(StoreDamagedError):
             document = read_segment(place, None)
             check_name(str(document.get("id")), name, f"{place.folder}/{place.file}")
-            left.append(document)
+            left += [document] if n in spans else []
     return left
 
 
@@ -88,15 +90,16 @@ def _written(root: Root, session_id: str, places: list[Place], shared: list[Docu
     with writing(root, session_id) as session:
         fields = read_session(session.folder, session_id) or fresh_session(session_id)
         newest = newest_places(places, fields, chained=True)
+        spans = spans_of(newest, fields)
         log = Log(session_id, fresh_session(session_id) | beginning(fields.get("base")), [], [])
         if shared is not None:
             log = _begun_again(session, fields, places, shared)
         log.fields["epoch"], kept = fields["epoch"] + 1, shared is None
         replaced, present = [], set()
         for n in sorted(newest):
-            if document := readable(newest[n]):
+            if document := readable(newest[n]) if n in spans else None:
                 present.add(newest[n].digest)
-            kept = kept and document is not None and n == log.fields["count"] + 1
+            kept = kept and n == log.fields["count"] + 1 and n in spans and spans[n].first == log.fields["entries"]
             if kept and document:
                 log.fields["limit"] = n
                 log.count(newest[n].file, len(document["entries"]), document["sum"], document.get("at"))

@@ -5,14 +5,14 @@ They are mended where they stand, as those that count are, before their forks ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from stores.errors import StoreError
 from stores.file.doctor.check_marks import read_parts
-from stores.file.doctor.lost_segments import Lost, readable, restorable
+from stores.file.doctor.lost_segments import Lost, as_it_was, restorable, spans_of
 from stores.file.names import name_of
-from stores.file.places import Place, as_forked, newest_places, places_of, session_folder
+from stores.file.places import Place, newest_places, places_of, session_folder
 from stores.file.readers import Part
 from stores.file.root import Root
 
@@ -31,12 +31,8 @@ def restorable_for_forks(root: Root, session_id: str, sound: list[Place]) -> lis
 
 def restorable_part(root: Root, session_id: str, part: Part, sound: Sequence[Place] = ()) -> list[Lost]:
     """Those that stood in the session when it was forked there."""
-    places = places_of(root, name_of(session_id))
-    is_needed = any(place not in sound and not (place and readable(place)) for place in _numbered(places, part))
-    return restorable(root, session_id, places, part) if is_needed else []
-
-
-def _numbered(places: list[Place], part: Part) -> Iterator[Place | None]:
-    """The segments of that part; None for one whose file is gone."""
-    newest = newest_places(places, as_forked(part), chained=True)
-    return (newest.get(n) for n in range(1, part["count"] + 1))
+    places, fields = places_of(root, name_of(session_id)), as_it_was(part)
+    newest = newest_places([place for place in places if place.n <= part["count"]], fields, chained=True)
+    is_sound = all(newest.get(n) in sound for n in range(1, part["count"] + 1))
+    is_sound = is_sound or len(spans_of(newest, fields)) == part["count"]
+    return [] if is_sound else restorable(root, session_id, places, part)

@@ -18,7 +18,7 @@ from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, Older, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow
 from stores.sqlite.strands import Strand
-from stores.surgery import cut_short
+from stores.surgery import cut_to
 
 _AT_ONCE = 1.0
 """Seconds within which a run that has ended is appended, where nobody else keeps the file."""
@@ -106,7 +106,6 @@ def _size(segment: SegmentRow) -> int:
 
 
 def _cut_to(segment: SegmentRow, size: int) -> SegmentRow | None:
-    """What a rewind leaves of the segment, if it leaves just so many entries: there is one such cut, or none."""
-    entries = segment.segment(where="").entries
-    lefts = (cut_short(entries, keep) for keep in range(max(size, 1), len(entries)))
-    return next((segment.cut_to(left) for left in lefts if len(left) == size), None)
+    """What a rewind leaves of the segment, if it leaves just so many entries."""
+    left = cut_to(segment.segment(where="").entries, size)
+    return segment.cut_to(left) if left else None
