@@ -217,3 +217,29 @@ async def test_h3_a_fork_reads_on_when_a_segment_is_put_back_before_the_repair(p
     repair(path)
     assert (await runs(store, "talk"), await runs(store, "f")) == (["r1", "r3"], ["r1", "r3"])
     assert check(path) == []
+
+
+@pytest.mark.parametrize("more", [["r7"], ["r7", "r8"]])
+async def test_m4_session_json_of_a_removed_conversation_takes_the_place_of_no_completed_run(
+    path: Path, more: list[str]
+) -> None:
+    """Nor does the removed run come back from the history that was kept of it."""
+    store = await talk(path, "r5")
+    older = only(path, "sessions/talk.*/session.json").read_bytes()
+    await store.checkpointer.delete("r5", keep_history=True)
+    await store.session.clear("talk")
+    await talk(path, *more)
+    for run_id in more[:-1]:
+        await store.checkpointer.delete(run_id)
+    before = await store.session.load("talk")
+    file = only(path, "sessions/talk.*/session.json")
+    file.write_bytes(older)
+    with pytest.raises(StoreDamagedError, match="segment 1 of session 'talk' is missing"):
+        await store.session.load("talk")
+    what = "an older copy of the file: where the last segment that it counts stood, a completed run has another"
+    (finding,) = check(path)
+    assert (finding.file, finding.what) == (str(file), f"{what}; it can be made again")
+    aside = f"moved to quarantine/sessions__{file.parent.name}__session.json"
+    (done,) = repair(path)
+    assert done.what == f"{what}; made again from the session's segments; what was there was {aside}"
+    assert (check(path), await runs(store, "talk"), await store.session.load("talk")) == ([], more, before)

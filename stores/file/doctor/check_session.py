@@ -57,7 +57,9 @@ def _read_own(root: Root, folder: Folder, name: str, places: list[Place]) -> tup
         if data is None:
             return None, f"{SESSION} is missing" if _is_lost(root, folder, name, places) else ""
         fields = own_session(data, name, folder.where(SESSION))
-        return fields, OUTDATED if is_outdated(fields, places) else ""
+        if is_outdated(fields, places):
+            return fields, OUTDATED
+        return fields, lost_session_json.REPLACED if lost_session_json.is_replaced(root, fields, places) else ""
     except StoreDamagedError as error:
         return None, error.message
 

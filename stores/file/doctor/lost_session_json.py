@@ -23,7 +23,7 @@ from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import name_of, parse_segment_name
-from stores.file.places import Place
+from stores.file.places import Place, digest_in
 from stores.file.readers import files_of
 from stores.file.root import Root
 from stores.file.session_json import SESSION, beginning, fresh_session
@@ -131,6 +131,30 @@ def _count(runs: KnownRuns, found: Remade, counted: dict[int, Place]) -> None:
             continue
         fields |= {"count": n, "limit": n, "last": place.file}
         found.unread.clear()
+
+
+REPLACED = "an older copy of the file: where the last segment that it counts stood, a completed run has another"
+
+
+def is_replaced(root: Root, fields: dict[str, Any], places: list[Place]) -> bool:
+    """True when the last segment that session.json counts is gone with its run, and a completed run's is in its place.
+
+    Of a completed run ``lovia rewind`` and ``rm`` would have deleted the checkpoint. So may the one behind it tell.
+    """
+    found = parse_segment_name(fields["last"] or "")
+    if found is None or any((place.n, place.digest) == (found[0], found[2]) for place in places):
+        return False
+    (n, epoch, last), runs = found, KnownRuns(root)
+    since = [place for place in places if epoch <= place.epoch <= fields["epoch"]]
+    others = [place for place in since if _stood_at(n, place) not in (None, last)]
+    return not runs.completed(last, fields["id"]) and any(runs.completed(one.digest, fields["id"]) for one in others)
+
+
+def _stood_at(n: int, place: Place) -> str | None:
+    """The hash of the run whose segment stood there, as far as that segment, or the one behind it, tells."""
+    if place.n not in (n, n + 1) or not (document := readable(place)):
+        return None
+    return place.digest if place.n == n else digest_in(document["after"])
 
 
 def write(root: Root, name: str, places: list[Place]) -> str | None:
