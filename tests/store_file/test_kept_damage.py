@@ -149,8 +149,9 @@ async def test_m4_what_is_left_of_its_ref_tells_of_a_deleted_run_without_a_sessi
     assert [run.run_id for run in await store.kept_histories()] == ["r"]
 
 
-@pytest.mark.parametrize("damage", [cut, Path.unlink])
-@pytest.mark.parametrize("run_id", ["r1", "r2", "r3"])
+@pytest.mark.parametrize(
+    ("run_id", "damage"), [("r1", cut), ("r2", cut), ("r3", cut), ("r1", Path.unlink), ("r2", Path.unlink)]
+)
 async def test_r7_a_lost_segment_is_made_again_from_the_history_kept_of_its_run(
     path: Path, run_id: str, damage: Callable[[Path], None]
 ) -> None:
@@ -178,3 +179,26 @@ async def test_m4_nothing_that_was_undone_comes_back_with_a_segment_that_is_lost
     repair(path)
     left = [run_id for run_id in ("r1", "r3") if int(run_id[1]) not in lost]
     assert (check(path), [one.run_id for one in await store.session.segments("talk")]) == ([], left)
+
+
+@pytest.mark.parametrize("was_undone", [True, False])
+async def test_m4_a_last_segment_of_which_only_session_json_tells_is_not_made_again_from_a_kept_history(
+    path: Path, was_undone: bool
+) -> None:
+    """Session.json may be from before `lovia rewind --keep-history`; a file that is gone looks the same."""
+    store = await talk(path, "r1", "r2")
+    file, last = only(path, "sessions/talk.*/session.json"), only(path, "sessions/talk.*/000002.*")
+    older, before = file.read_bytes(), (await store.session.segments("talk"))[:1]
+    await store.checkpointer.delete("r2", keep_history=True)
+    if was_undone:
+        await store.session.rewind("talk", keep_entries=3)
+        file.write_bytes(older)
+    else:
+        last.unlink()
+    what = "segment 2 of session 'talk' is missing; no checkpoint holds the same"
+    doubt = "; that of run 'r2', whose history was kept, may have been undone"
+    (finding,) = check(path)
+    assert (finding.file, finding.what) == (str(last), f"{what}; the session can be kept without it{doubt}")
+    assert [one.what for one in repair(path)] == [f"{what}, so the session goes on without it{doubt}"]
+    assert (check(path), await store.session.segments("talk")) == ([], before)
+    assert len(await store.checkpointer.history("r2")) == 3

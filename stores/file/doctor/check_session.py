@@ -15,7 +15,7 @@ from stores.file.doctor.check_marks import problems_of_marks
 from stores.file.doctor.foreign import folder_aside, problems_of_foreign
 from stores.file.doctor.forked_sessions import is_fork
 from stores.file.doctor.going_on import go_on, go_on_as_own, place_aside, source_in_need, unread
-from stores.file.doctor.lost_segments import problem_of, restorable
+from stores.file.doctor.lost_segments import problem_of, restorable, undone_or_lost
 from stores.file.doctor.problem import NO_DAMAGE, Problem, leftover, problems_of_files, stranger, told
 from stores.file.doctor.read_by_forks import restorable_for_forks
 from stores.file.markers import read_marker
@@ -141,7 +141,8 @@ def _damaged(root: Root, session_id: str, places: list[Place], error: StoreError
         return [problem_of(root, lost) for lost in found]
     where = error.where or SESSION
     file = where if "/" in where else root.part("sessions", name_of(session_id), where)
-    outlook = "no checkpoint holds the same; the session can be kept without it"
+    doubt = undone_or_lost(root, session_id, places)
+    outlook = f"no checkpoint holds the same; the session can be kept without it{doubt}"
     return [Problem(file, error.message, partial(go_on, root, session_id, places), outlook=outlook)]
 
 

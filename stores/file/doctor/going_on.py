@@ -15,7 +15,7 @@ from stores.codec import Lines
 from stores.errors import StoreDamagedError, StoreError
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.known_runs import KnownRuns
-from stores.file.doctor.lost_segments import as_it_was, fields_of, readable, spans_of
+from stores.file.doctor.lost_segments import as_it_was, fields_of, readable, spans_of, undone_or_lost
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.doctor.read_by_forks import restorable_part
 from stores.file.names import name_of, segment_name
@@ -35,8 +35,9 @@ def go_on(root: Root, session_id: str, places: list[Place]) -> str:
 
     What is replaced goes aside, but for what forks read.
     """
+    doubt = undone_or_lost(root, session_id, places)
     rest = _written(root, session_id, places, None)
-    return f"no checkpoint holds the same, so the session goes on without it{rest}"
+    return f"no checkpoint holds the same, so the session goes on without it{doubt}{rest}"
 
 
 def source_in_need(root: Root, session_id: str) -> str | None:

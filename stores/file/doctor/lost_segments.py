@@ -3,7 +3,8 @@
 A completed run's checkpoint holds all that its segment did, and the segment's file name names the run. What stands
 around the segment says where its entries belong, and proves that the checkpoint's are as many as it held. The history
 that was kept of a run that is gone does as well, where session.json counts the segment and its neighbours prove that it
-was not cut since. Where they prove that it was, an older copy of its file is cut again as the rewind had cut it.
+was not cut since; of the last one, where something is left of it, since nothing else proves that it was not undone.
+Where they prove that it was cut, an older copy of its file is cut again as the rewind had cut it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from stores.file.doctor.known_runs import KnownRuns
 from stores.file.doctor.problem import Problem
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import parse_segment_name, segment_name
-from stores.file.places import Place, as_forked, is_later, newest_places, read_segment, session_folder
+from stores.file.places import Place, as_forked, digest_in, is_later, newest_places, read_segment, session_folder
 from stores.file.readers import Part
 from stores.file.root import Root
 from stores.file.segments import Log, encode_again, encode_segment, segment_of
@@ -74,7 +75,9 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
             if not place:
                 continue
             begin, end = _bounds(fields, n, spans)
-            for held in _held(runs, session_id, place, places, None if begin is None or end is None else end - begin):
+            size = None if begin is None or end is None else end - begin
+            is_sure = place in places or n + 1 in spans  # session.json alone may be from before it was undone
+            for held in _held(runs, session_id, place, places, size, is_sure=is_sure):
                 first = _first(begin, end, len(held.entries))
                 if first is not None:
                     after = newest[n - 1].file if n - 1 in newest else None
@@ -84,11 +87,16 @@ def restorable(root: Root, session_id: str, places: list[Place], part: Part | No
     return found
 
 
-def _held(runs: KnownRuns, session_id: str, place: Place, places: list[Place], size: int | None) -> Iterator[_Held]:
-    """What may hold the segment: of what may have been cut just so many entries, where its neighbours tell ``size``."""
+def _held(
+    runs: KnownRuns, session_id: str, place: Place, places: list[Place], size: int | None, *, is_sure: bool
+) -> Iterator[_Held]:
+    """What may hold the segment: of what may have been cut just so many entries, where its neighbours tell ``size``.
+
+    Of a run that was deleted only if it ``is_sure`` that the segment was not undone.
+    """
     if run := runs.completed(place.digest, session_id):
         yield _of_run("checkpoint", run)
-    if size and (kept := runs.kept(place.digest, session_id)) and len(kept.entries) == size:
+    if is_sure and size and (kept := runs.kept(place.digest, session_id)) and len(kept.entries) == size:
         yield _of_run("history kept", kept)
     if size:
         yield from _cut_again(place, places, size)
@@ -108,6 +116,15 @@ def _cut_again(place: Place, places: list[Place], size: int) -> Iterator[_Held]:
             if document and left:
                 source = f"{copy.file}, an older copy, cut to {size} entr{'y' if size == 1 else 'ies'} as by a rewind"
                 yield _Held(source, left, partial(_encode_cut, document=document, left=left))
+
+
+def undone_or_lost(root: Root, session_id: str, places: list[Place]) -> str:
+    """What to say of the last segment where it is gone, and a history was kept of its run, as the end of a sentence."""
+    last = digest_in(fields_of(root, session_id)["last"])
+    kept = KnownRuns(root).kept(last, session_id) if last else None
+    if kept is None or any(place.digest == last for place in places):
+        return ""
+    return f"; that of run {kept.run_id!r}, whose history was kept, may have been undone"
 
 
 def as_it_was(part: Part) -> dict[str, Any]:
