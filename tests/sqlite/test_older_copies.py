@@ -213,3 +213,19 @@ async def test_m4_an_older_row_from_before_a_rewind_takes_away_nothing_that_it_l
     put_back(path, "sessions", older)
     assert [finding.what for finding in repair(path)] == [f"session 's' should have 10 entries, and has 6; {MADE}"]
     assert (check(path), rows(path)) == ([], before)
+
+
+async def test_d3_what_an_older_row_does_not_count_is_named_also_where_it_counts_other_entries(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await run(path, "a")
+    await run(path, "b")
+    (older,) = rows(path, "sessions")
+    await rewind(path, 6, "b")
+    await run(path, "c")
+    await rewind(path, 7, "c")
+    put_back(path, "sessions", older)
+    other, extra = "session 's' should have 10 entries, and has 6", "session 's' has segment 3 (run 'c'), which its row"
+    whats = [other, f"{extra} does not count"]
+    assert [finding.what for finding in check(path)] == [f"{what}; it can be moved aside" for what in whats]
+    assert [finding.what for finding in repair(path)] == [f"{what}; {ASIDE}" for what in whats]
+    assert (check(path), await runs(path)) == ([], ["a", "b"])

@@ -157,12 +157,12 @@ def _compare(connection: Connection, found: Diagnosis, row: SessionRow, numbers:
         found.problems.append(f"segment{s} {', '.join(map(str, missing))} of session {session_id!r} {are} missing")
     elif found.entries != row.entries:
         found.problems.append(f"session {session_id!r} should have {row.entries} entries, and has {found.entries}")
-    elif found.extra:
-        found.problems.append(uncounted(session_id, found.extra.values()))
-    else:
+    elif not found.extra:
         return
     found.led = led_elsewhere(connection, found.strand, row)
     found.is_led_whole = found.led is not None and fits(connection, found.led, row)
+    if found.extra and (found.led is None or not found.problems):
+        found.problems.append(uncounted(session_id, found.extra.values()))
 
 
 def mend(connection: Connection, session_id: str, *, aside: str) -> str | None:
