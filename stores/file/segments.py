@@ -98,12 +98,17 @@ def is_outdated(fields: dict[str, Any], places: Sequence[Place]) -> bool:
     In an epoch to come a rewind or a trim writes only again what counts, and an import all of a cleared session. The
     doctor gives notice of one that is ``coming``.
     """
+    return any(later_segments(fields, places))
+
+
+def later_segments(fields: dict[str, Any], places: Sequence[Place]) -> Iterator[Place]:
+    """Those that say so."""
     if fields.get("cleared"):
-        return False
+        return
     counted = {place.digest for place in newest_places(places, fields).values()}
     known = max(fields["epoch"], fields.get("coming", 0))
     later = [place for place in places if place.epoch > known and place.digest not in counted]
-    return any(_is_of(place, fields["id"]) for place in later)
+    yield from (place for place in later if _is_of(place, fields["id"]))
 
 
 def _is_of(place: Place, session_id: str) -> bool:

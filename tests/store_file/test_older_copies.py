@@ -134,3 +134,43 @@ async def test_m3_a_fork_reads_what_it_read_of_a_segment_that_is_cut_again(path:
     assert (check(path), await store.session.load("afork")) == ([], left)
     assert await runs(store, "talk") == ["r1"]
     assert not files(path, "sessions/talk.*/000002.0-*")
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (1, 2), (2, 1), (2, 2)])
+async def test_m4_a_segment_of_a_removed_conversation_that_was_rewound_undoes_no_completed_run(
+    path: Path, n: int, count: int
+) -> None:
+    """It is of an epoch that the session does not know, so that session.json looks older."""
+    store = await talk(path, "r1", "undone")
+    await rewind(store, 3 * (n - 1), "undone", *(["r1"] if n == 1 else []))
+    await talk(path, "r2")
+    stray = only(path, f"sessions/talk.*/00000{n}.1-*")
+    content = stray.read_bytes()
+    await store.session.clear("talk")
+    for run_id in ("r1", "r2"):
+        await store.checkpointer.delete(run_id, keep_history=True)
+    await talk(path, "r7", *(["r8"] if count == 2 else []))
+    before = await store.session.load("talk")
+    stray.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match="an older copy of the file"):
+        await store.session.load("talk")
+    what = "a segment that does not count: session.json ends with a completed run, which is not undone"
+    (finding,) = check(path)
+    assert (finding.file, finding.what) == (str(stray), f"{what}; it can be moved aside")
+    aside = f"moved to quarantine/sessions__{stray.parent.name}__{stray.name}"
+    assert [done.what for done in repair(path)] == [f"{what}; {aside}"]
+    assert (check(path), await store.session.load("talk")) == ([], before)
+
+
+async def test_m3_session_json_from_before_a_rewind_that_kept_what_it_counts_is_older(path: Path) -> None:
+    store = await talk(path, "r1")
+    file = only(path, "sessions/talk.*/session.json")
+    older = file.read_bytes()
+    await talk(path, "undone")
+    await rewind(store, 3, "undone")
+    await talk(path, "r2")
+    before = await store.session.load("talk")
+    await store.checkpointer.delete("r2")
+    file.write_bytes(older)
+    repair(path)
+    assert (check(path), await store.session.load("talk")) == ([], before)

@@ -40,6 +40,8 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         problems += problems_of_marks(root, folder, name)
         try:
             fields, wrong = _read_own(root, folder, name, places)
+            if fields and wrong == OUTDATED and (strays := lost_session_json.strays(root, folder, fields, places)):
+                return [*problems, *(_stray(root, place) for place in strays)]
         except NO_DAMAGE as error:
             return [*problems, told(error, folder.where(SESSION))]
     if (wrong or fields is None) and (foreign := problems_of_foreign(root, name, places, is_own=bool(fields))):
@@ -48,6 +50,11 @@ def problems_of_session(root: Root, name: str) -> list[Problem]:
         return [*problems, _lost_session_json(root, name, places, wrong)]
     session_id = fields["id"] if fields else lost_session_json.id_in(root, name, places)
     return [*problems, *_problems_of_segments(root, session_id, places)] if session_id else problems
+
+
+def _stray(root: Root, place: Place) -> Problem:
+    what = "a segment that does not count: session.json ends with a completed run, which is not undone"
+    return Problem(place.path, what, partial(place_aside, root, place), outlook="it can be moved aside")
 
 
 def _read_own(root: Root, folder: Folder, name: str, places: list[Place]) -> tuple[dict[str, Any] | None, str]:

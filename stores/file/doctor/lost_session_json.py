@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from stores.file.disk import Folder
 from stores.file.doctor.check_marks import read_parts
 from stores.file.doctor.forked_sessions import fork_id, found_base
 from stores.file.doctor.known_runs import KnownRuns
@@ -24,8 +25,9 @@ from stores.file.doctor.lost_segments import readable
 from stores.file.doctor.quarantine import moved, set_aside
 from stores.file.names import name_of, parse_segment_name
 from stores.file.places import Place, digest_in
-from stores.file.readers import files_of
+from stores.file.readers import files_of, read_by_forks
 from stores.file.root import Root
+from stores.file.segments import later_segments
 from stores.file.session_json import SESSION, beginning, fresh_session
 from stores.file.session_writing import writing
 
@@ -148,6 +150,21 @@ def is_replaced(root: Root, fields: dict[str, Any], places: list[Place]) -> bool
     since = [place for place in places if epoch <= place.epoch <= fields["epoch"]]
     others = [place for place in since if _stood_at(n, place) not in (None, last)]
     return not runs.completed(last, fields["id"]) and any(runs.completed(one.digest, fields["id"]) for one in others)
+
+
+def strays(root: Root, folder: Folder, fields: dict[str, Any], places: list[Place]) -> list[Place]:
+    """The segments of later epochs with which the last one that session.json counts would have been undone.
+
+    None where it was: it is gone with its checkpoint then, unless forks read it. So these are what was put back.
+    """
+    found, session_id = parse_segment_name(fields["last"] or ""), fields["id"]
+    stands = next((readable(place) for place in places if place.file == fields["last"]), None)
+    if not found or not stands or stands["sum"] != fields["last_sum"] or fields["last"] in read_by_forks(folder):
+        return []
+    (n, _, last), runs = found, KnownRuns(root)
+    others = [one for one in later_segments(fields, places) if one.n <= n or _stood_at(n, one) not in (None, last)]
+    is_any_completed = any(runs.completed(one.digest, session_id) for one in others)
+    return others if runs.completed(last, session_id) and not is_any_completed else []
 
 
 def _stood_at(n: int, place: Place) -> str | None:
