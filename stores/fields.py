@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, TypeGuard, TypeVar
 
 R = TypeVar("R")
@@ -20,6 +21,16 @@ def field_names(kind: type[Any]) -> tuple[str, ...]:
     """The names of its fields, in order."""
     names: tuple[str, ...] | None = getattr(kind, _STRUCT, None)
     return tuple(one.name for one in dataclasses.fields(kind)) if names is None else names
+
+
+def items_of(record: Any) -> Iterator[tuple[str, Any]]:
+    """Its fields by name, without those of a struct that are unset."""
+    found = ((name, getattr(record, name)) for name in field_names(type(record)))
+    if not hasattr(type(record), _STRUCT):
+        return found
+    from msgspec import UNSET
+
+    return ((name, value) for name, value in found if value is not UNSET)
 
 
 def changed(record: R, **fields: Any) -> R:

@@ -38,7 +38,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from stores.errors import UserError
-from stores.fields import field_names, is_record
+from stores.fields import is_record, items_of
 
 if TYPE_CHECKING:
     from stores.entries import JSON
@@ -155,7 +155,7 @@ class _Converter:
         if isinstance(value, (Sequence, MappingView, Iterator)):
             return self.list(value)  # type: ignore[arg-type]  # MappingView lacks __iter__; each of its kinds has it
         if is_record(value):
-            return self.object((name, getattr(value, name)) for name in field_names(type(value)))
+            return self.object(items_of(value))
         dump = getattr(value, "model_dump", None)
         if callable(dump):
             return self.convert(dump())

@@ -104,6 +104,19 @@ class Worker:
             self._waiting -= 1
         return result
 
+    async def look(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """`call` for what only reads. It is done right here where no other task would have to wait for it.
+
+        On a machine whose cores are all busy, handing a load over and back takes a third of its time.
+        """
+        loop = running_loop()
+        if loop is not None and self._waiting == 0:
+            from asyncio import all_tasks
+
+            if len(all_tasks(loop)) <= 1:
+                return function(*args, **kwargs)
+        return await self.call(function, *args, **kwargs)
+
     @property
     def is_prompt(self) -> bool:
         """True when a save is better made right here: the last one was short, and none waits for the thread.

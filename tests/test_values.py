@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 import pydantic
 import pytest
@@ -37,6 +38,11 @@ class Level(enum.IntEnum):
 class Point:
     x: int
     when: dt.date
+
+
+class Route(msgspec.Struct):
+    to: Point
+    via: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Place(pydantic.BaseModel):
@@ -97,6 +103,8 @@ FORMS: list[tuple[object, object]] = [
     }),
     ({False: "b"}, {"false": "b"}),
     (Point(1, dt.date(2026, 1, 2)), {"x": 1, "when": "2026-01-02"}),
+    (Route(to=Point(1, dt.date(2026, 1, 2))), {"to": {"x": 1, "when": "2026-01-02"}}),
+    (Route(to=Point(1, dt.date(2026, 1, 2)), via="B"), {"to": {"x": 1, "when": "2026-01-02"}, "via": "B"}),
     (ValueError("no such city"), "ValueError: no such city"),
     (KeyboardInterrupt(), "KeyboardInterrupt"),
     (

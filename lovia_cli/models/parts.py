@@ -63,7 +63,8 @@ def attachment(part: dict[str, JSON]) -> Attachment:
         raise _unread(name, media_type)
     if not data:
         raise BadAnswer(f"the attachment {name!r} is empty", retryable=False, hint=_HINT)
-    head = _decode(name, data[:_HEAD])
+    beginning = "".join(data[:_HEAD].split())  # it may be set out in lines
+    head = _decode(name, beginning[: len(beginning) // 4 * 4])
     if found := media_type_of(head) or (PDF if media_type == PDF and b"%PDF-" in head else None):
         return Attachment("pdf" if found == PDF else "image", name, found, data=data)
     if media_type in _BEGINNINGS:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -116,12 +116,11 @@ class Row(Struct, gc=False):
 
 
 class Sealed(Struct, gc=False):
-    """A chunk that is read for its transcript alone: of its saves nothing else is made."""
+    """A chunk that is read for its transcript alone: of its saves nothing else is made.
 
-    kind: Literal["chunk"]
-    id: str
-    key: str
-    n: int
+    That it is the run's says the next one, whose ``prev`` is its checksum.
+    """
+
     prev: str | None
     sum: str
     records: list[Row]
@@ -146,7 +145,7 @@ def read_chunk(folder: Folder, run_id: str | None, key: str, n: int) -> Chunk | 
     return Chunk(lined, where)
 
 
-def read_sealed(folder: Folder, run_id: str, key: str, n: int) -> Sealed | None:
+def read_sealed(folder: Folder, n: int) -> Sealed | None:
     """Chunk ``n``, checked. None when there is none, or none that is just what this version writes."""
     name = chunk_name(n)
     data = folder.read(name)
@@ -154,10 +153,9 @@ def read_sealed(folder: Folder, run_id: str, key: str, n: int) -> Sealed | None:
         return None
     codec.check(data, where=folder.where(name))
     try:
-        chunk = _SEALED.decode(data)
+        return _SEALED.decode(data)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return chunk if (chunk.id, chunk.key, chunk.n) == (run_id, key, n) else None
 
 
 def chunk_there(folder: Folder, run_id: str, key: str, n: int) -> Chunk:

@@ -48,7 +48,7 @@ class FileLease:
         self._is_open = self._is_broken = self._is_over = False
 
     async def load(self) -> RunSnapshot | None:
-        return await self._root.worker.call(self._load)
+        return await self._root.worker.look(self._load)
 
     @property
     def is_prompt(self) -> bool:

@@ -13,8 +13,10 @@ from typing import Any
 
 from stores import codec
 from stores.errors import StoreDamagedError, StoreError
-from stores.file.chunks import chunk_there, data_folder
+from stores.file.chunks import data_folder, read_from
 from stores.file.disk import Folder
+from stores.file.heads import head_at
+from stores.file.moments import cut_at_end
 from stores.file.names import FORKS, is_name, name_of, parse_segment_name
 from stores.file.places import as_forked, newest_places, places_in, session_folder
 from stores.file.refs import read_ref
@@ -86,10 +88,7 @@ def is_marked(root: Root, name: str) -> bool:
 
 
 def has_history(root: Root, folder: Folder) -> bool:
-    """True when one of the runs that the session in ``folder`` shows as unfinished began with a history.
-
-    So does a fork. One that cannot be read may have.
-    """
+    """True when an unfinished run of the session in ``folder`` began with a history, or cannot be read."""
     markers = Folder.open(folder.where("open"))
     with markers or nullcontext():
         return any(_began_with_history(root, name) for name in (markers.records() if markers else ()))
@@ -99,11 +98,11 @@ def _began_with_history(root: Root, name: str) -> bool:
     try:
         with root.open_folder("runs") as runs:
             ref = read_ref(runs, name)
-        if ref is None or ref.is_deleted or ref.fields.get("parent"):
-            return ref is not None and not ref.is_deleted
-        with data_folder(root, ref.run_id, ref.key, 1) as data:
-            head = chunk_there(data, ref.run_id, ref.key, 1).first_record.get("head") or {}
-        return head.get("history_upto") is not None
+        if ref is None or ref.is_deleted:
+            return False
+        with data_folder(root, ref.run_id, ref.key, ref.tail) as data:
+            [*_, last] = read_from(data, ref.run_id, ref.key, ref.tail, ref.tail)
+        return head_at(root, cut_at_end(ref, last)).history_upto is not None
     except StoreError:
         return True
 

@@ -65,7 +65,7 @@ class FileCheckpointer:
 
     async def load(self, run_id: str) -> RunSnapshot | None:
         check_id(run_id, "run id")
-        return await self._call(steady, lambda: read_snapshot(self._root, run_id))
+        return await self._root.worker.look(steady, lambda: read_snapshot(self._root, run_id))
 
     async def delete(self, run_id: str, *, keep_history: bool = False) -> bool:
         if await self._call(read_ref_of, self._root, check_id(run_id, "run id")) is None:
@@ -98,7 +98,7 @@ class FileCheckpointer:
         return await self._call(leave_cancel, self._root, check_id(run_id, "run id"))
 
     async def runs(self) -> list[RunInfo]:
-        return await self._call(self._list)
+        return await self._root.worker.look(self._list)
 
     @without_collections()
     def _list(self) -> list[RunInfo]:

@@ -88,7 +88,7 @@ class FileSession:
 
     async def segments(self, session_id: str) -> list[Segment]:
         check_id(session_id, "session id")
-        return await self._call(steady, lambda: self._segments(session_id))
+        return await self._root.worker.look(steady, lambda: self._segments(session_id))
 
     def _segments(self, session_id: str) -> list[Segment]:
         refuse_vanished(self._root, session_id)
@@ -226,7 +226,7 @@ class FileSession:
             return await trim(self._root, session_id, keep_chars, keep_runs, archive)
 
     async def sessions(self) -> list[SessionInfo]:
-        return await self._call(self._list)
+        return await self._root.worker.look(self._list)
 
     def _list(self) -> list[SessionInfo]:
         with self._root.open_folder("sessions") as sessions:

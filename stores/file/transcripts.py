@@ -55,11 +55,10 @@ def _quickly(root: Root, place: ChunkPlace, upto: int | None, *, beyond: bool) -
 
 def _add_sealed(root: Root, place: ChunkPlace, entries: list[Entry]) -> str | None:
     """Add the entries of the chunks up to ``place``, a fork's source first. Returns the checksum of the last one."""
-    run_id, key, last = place
     before = None
     with data_folder(root, *place) as folder:
-        for n in range(1, last + 1):
-            chunk = read_sealed(folder, run_id, key, n)
+        for n in range(1, place[2] + 1):
+            chunk = read_sealed(folder, n)
             if chunk is None:
                 raise _UnfitError
             if n == 1 and chunk.base:

@@ -152,6 +152,12 @@ def test_what_an_image_or_a_pdf_is_its_content_tells(media_type: str, content: b
     assert (found.kind, found.media_type) == (kind, sent_as)
 
 
+def test_an_attachment_may_be_base64_in_lines() -> None:
+    data = base64.encodebytes(b"\x89PNG" + b"x" * 3_000).decode()
+    found = attachment({"type": "image", "media_type": "image/png", "name": "f", "data": data})
+    assert (found.kind, found.media_type) == ("image", "image/png")
+
+
 def test_a_blank_input_and_an_image_alone_are_still_messages() -> None:
     image = part("image", "image/png", b"\x89PNG")
     for blank in ("", " \n"):

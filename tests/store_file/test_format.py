@@ -19,7 +19,7 @@ from stores.entries import (
     ToolResultEntry,
     UnknownEntryError,
 )
-from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
+from stores.errors import LoviaError, StoreDamagedError, StoreError, StoreVersionError
 from stores.file import FileStore
 from stores.records import Save, fold
 from tests.store_file.kit import chunk, files, first, go_on, later, only, read, reseal, rewrite, say, write_run
@@ -372,6 +372,10 @@ async def test_d1_a_run_with_an_integer_that_only_another_writer_has_goes_on(pat
     await store.session.append("u", snapshot.entries, run_id="r")
     assert only(path, "sessions/u.*/000001*").read_bytes().count(b'"provider":{"n":18446744073709551616}') == 1
     assert (await store.session.load("u"))[2:] == snapshot.entries[2:]
+    for odd in (float("nan"), "\ud800", {1}):
+        snapshot.entries[1].provider["m"] = odd
+        with pytest.raises(StoreError, match="cannot be stored as JSON"):
+            await store.session.append("v", snapshot.entries, run_id="r")
 
 
 async def test_d1_an_unknown_type_in_a_chunk_that_others_follow_names_that_chunk(path: Path) -> None:

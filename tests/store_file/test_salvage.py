@@ -215,3 +215,25 @@ async def test_h2_of_a_forks_first_chunk_too_what_stands_before_the_damage_is_ke
     file.write_bytes(change(file.read_bytes()))
     (done,) = repair(path)
     assert (done.is_lost, check(path), await saves(store)) == (False, [], kept)
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+async def test_r4_a_run_with_a_folder_or_a_link_in_a_chunks_place_is_answered_by_its_session(
+    path: Path, is_link: bool
+) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 40, session="u", text="x" * 2_000, status="completed")
+    run = await store.checkpointer.load("r")
+    assert run is not None
+    await store.session.append("u", run.entries, run_id="r")
+    file = chunk(path, 2)
+    file.unlink()
+    if is_link:
+        file.symlink_to("000001.json")
+    else:
+        file.mkdir()
+    assert [finding.repairable for finding in repair(path)] == [True]
+    assert check(path) == []
+    again = await store.checkpointer.load("r")
+    assert again is not None
+    assert (again.status, again.entries) == ("completed", run.entries)

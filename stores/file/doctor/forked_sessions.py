@@ -22,7 +22,7 @@ def is_fork(root: Root, name: str, places: list[Place]) -> bool:
     if first is not None:
         return False
     with root.open_folder("sessions", name) as folder:
-        is_left = bool(places) or (folder is not None and has_history(root, folder))
+        is_left = folder is not None and (bool(places) or SESSION in folder.names() or has_history(root, folder))
     return is_left and is_marked(root, name)
 
 

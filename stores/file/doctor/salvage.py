@@ -33,9 +33,12 @@ class Salvage:
 
 def salvage(root: Root, run_id: str, key: str, n: int) -> Salvage | None:
     """What can be kept of damaged chunk ``n``; None for nothing. The first one of a fork may begin with any save."""
-    with root.open_folder("data", key) as folder:
-        data = folder.read(chunk_name(n)) if folder else None
-        before = read_chunk(folder, run_id, key, n - 1) if folder and n > 1 else None
+    try:
+        with root.open_folder("data", key) as folder:
+            data = folder.read(chunk_name(n)) if folder else None
+            before = read_chunk(folder, run_id, key, n - 1) if folder and n > 1 else None
+    except StoreError:  # a folder or a link in its place
+        return None
     if not data or (n > 1 and before is None):
         return None
     known = {"kind": "chunk", "id": run_id, "key": key, "n": n}
