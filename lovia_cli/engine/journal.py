@@ -13,15 +13,7 @@ from typing import Any
 
 from lovia_cli.engine.stopping import until_done
 from lovia_cli.engine.userstate import UserState
-from stores.entries import (
-    JSON,
-    Entry,
-    InputEntry,
-    ToolCallEntry,
-    entry_from_json,
-    in_call_order,
-    pending_calls,
-)
+from stores.entries import JSON, Entry, InputEntry, ToolCallEntry, entry_from_json, in_call_order, pending_calls
 from stores.fields import changed
 from stores.protocols import PromptLease, RunLease
 from stores.records import RunHead, RunSnapshot, Save, apply_head

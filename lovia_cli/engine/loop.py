@@ -20,15 +20,7 @@ from lovia_cli.models.prices import cost_usd
 from lovia_cli.models.retry import with_retries
 from lovia_cli.models.transcript import WireTranscript
 from stores.closing import last_text
-from stores.entries import (
-    JSON,
-    AssistantTextEntry,
-    Entry,
-    InputEntry,
-    ReasoningEntry,
-    ToolCallEntry,
-    entry_to_json,
-)
+from stores.entries import JSON, AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, entry_to_json
 from stores.fields import changed
 from stores.records import Status, Usage
 from stores.values import ValueNotStorable, clean_text, plain

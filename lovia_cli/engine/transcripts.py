@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lovia_cli.errors import UserError
-from stores.entries import (
-    AssistantTextEntry,
-    Entry,
-    InputEntry,
-    ToolCallEntry,
-    ToolResultEntry,
-    entry_to_json,
-)
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ToolCallEntry, ToolResultEntry, entry_to_json
 from stores.errors import StoreDamagedError, StoreError
 from stores.fields import changed
 from stores.shapes import entry_of

@@ -14,15 +14,7 @@ from collections.abc import Sequence
 
 from lovia_cli.tools.arguments import clean_json, parse_arguments
 from lovia_cli.tools.base import ToolArgumentsError
-from stores.entries import (
-    AssistantTextEntry,
-    Entry,
-    InputEntry,
-    ReasoningEntry,
-    ToolCallEntry,
-    ToolResultEntry,
-    pair,
-)
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry, pair
 from stores.fields import changed
 from stores.values import clean_text
 

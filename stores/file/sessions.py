@@ -18,15 +18,7 @@ from stores.file.reading import steady
 from stores.file.rewinding import rewind, sweep_dead
 from stores.file.root import Root
 from stores.file.segments import Log, encode_segment, read_log, read_segments, roll_forward, uncounted
-from stores.file.session_forking import (
-    ancestors,
-    bare_fork,
-    confirm,
-    prepare,
-    refuse_taken,
-    remove_emptied,
-    unmark,
-)
+from stores.file.session_forking import ancestors, bare_fork, confirm, prepare, refuse_taken, remove_emptied, unmark
 from stores.file.session_json import SESSION, base_parts, own_session
 from stores.file.session_writing import writing
 from stores.file.vanished import is_vanished

@@ -7,16 +7,7 @@ each save is looked at.
 from __future__ import annotations
 
 from stores.entries import Entry, in_call_order
-from stores.file.chunks import (
-    Chunk,
-    ChunkPlace,
-    base_of,
-    checked_place,
-    data_folder,
-    read_all,
-    read_from,
-    read_sealed,
-)
+from stores.file.chunks import Chunk, ChunkPlace, base_of, checked_place, data_folder, read_all, read_from, read_sealed
 from stores.file.names import chunk_name
 from stores.file.root import Root
 from stores.folding import entries_with, without_collections

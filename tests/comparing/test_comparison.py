@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from lovia_cli import compare_trajectories
 from lovia_cli.comparing import Act, Trajectory
-from stores.entries import (
-    AssistantTextEntry,
-    Entry,
-    InputEntry,
-    ReasoningEntry,
-    ToolCallEntry,
-    ToolResultEntry,
-)
+from stores.entries import AssistantTextEntry, Entry, InputEntry, ReasoningEntry, ToolCallEntry, ToolResultEntry
 from stores.fields import changed
 from stores.records import RunHead, RunSnapshot
 from tests.comparing.kit import Call, Step, rows, run

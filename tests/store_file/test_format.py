@@ -252,6 +252,39 @@ async def test_d3_one_bit_of_one_answer_is_damage(path: Path, number: int) -> No
     assert caught.value.where == str(chunk(path, number))
 
 
+async def test_a_save_takes_entries_back_in_call_order(path: Path) -> None:
+    store = FileStore(path)
+    calls = [ToolCallEntry(id=f"c{n}", name="look", step=2, position=n) for n in (1, 2)]
+    results = [ToolResultEntry(call_id=f"c{n}", output="x", step=2, position=n) for n in (2, 1)]
+    saves = [first(), later(2), *(later(number, "x" * 2_000) for number in range(3, 40))]
+    saves[1].entries = [*calls, *results]
+    saves[2].keep = 1 + len(calls) + 1
+    async with store.checkpointer.lease("r") as lease:
+        await go_on(lease, *saves)
+    assert len(files(path, "data/*/*.json")) == 4
+    loaded = await store.checkpointer.load("r")
+    assert loaded is not None
+    assert loaded.entries[1:4] == [*calls, results[1]]
+
+
+async def test_d1_what_another_writer_nests_deep_is_read(path: Path) -> None:
+    store = FileStore(path)
+    await write_run(store.checkpointer, "r", 40, text="x" * 2_000)
+    records = read(chunk(path, 1))["records"]
+    records[1]["entries"][0]["provider"] = {"deep": 777}
+    rewrite(chunk(path, 1), records=records)
+    depth = 1_000
+    reseal(chunk(path, 1), b'"deep": 777', b'"deep": ' + b"[" * depth + b"]" * depth)
+    for number in (2, 3, 4):
+        rewrite(chunk(path, number), prev=chunk(path, number - 1).read_bytes()[-67:-3].decode())
+    snapshot = await store.checkpointer.load("r")
+    assert snapshot is not None
+    found = snapshot.entries[1].provider["deep"]
+    for _ in range(depth - 1):
+        [found] = found
+    assert found == []
+
+
 async def test_a_forks_saves_are_set_out_like_all_others(path: Path) -> None:
     store = FileStore(path)
     await write_run(store.checkpointer, "r", 8)
