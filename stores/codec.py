@@ -37,15 +37,8 @@ _END_OF_LIST = b"\n]"
 def dumps(value: JSON) -> bytes:
     """``value`` as compact JSON. What JSON cannot hold is a `StoreError`; callers store plain values (D4)."""
     try:
-        try:
-            return orjson.dumps(value)
-        except TypeError as error:
-            if "64-bit" not in str(error):
-                raise
-            import json  # for an integer that another writer's file had
-
-            return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+        return orjson.dumps(value)
+    except TypeError as error:
         raise StoreError(
             f"a value cannot be stored as JSON: {error}", hint="pass it through stores.values.plain first"
         ) from error

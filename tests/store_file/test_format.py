@@ -19,7 +19,7 @@ from stores.entries import (
     ToolResultEntry,
     UnknownEntryError,
 )
-from stores.errors import LoviaError, StoreDamagedError, StoreError, StoreVersionError
+from stores.errors import LoviaError, StoreDamagedError, StoreVersionError
 from stores.file import FileStore
 from stores.records import Save, fold
 from tests.store_file.kit import chunk, files, first, go_on, later, only, read, reseal, rewrite, say, write_run
@@ -390,25 +390,6 @@ async def test_d1_an_entry_is_read_with_whatever_fields_it_has(path: Path, row: 
     assert snapshot is not None
     assert expected is not None
     assert snapshot.entries == expected.entries
-
-
-async def test_d1_a_run_with_an_integer_that_only_another_writer_has_goes_on(path: Path) -> None:
-    store = FileStore(path)
-    await write_run(store.checkpointer, "r", 40, text="x" * 2_000)
-    records = read(chunk(path, 1))["records"]
-    records[1]["entries"][0]["provider"] = {"n": 2**64}
-    rewrite(chunk(path, 1), records=records)
-    for number in (2, 3, 4):
-        rewrite(chunk(path, number), prev=read(chunk(path, number - 1))["sum"])
-    snapshot = await store.checkpointer.load("r")
-    assert snapshot is not None
-    await store.session.append("u", snapshot.entries, run_id="r")
-    assert only(path, "sessions/u.*/000001*").read_bytes().count(b'"provider":{"n":18446744073709551616}') == 1
-    assert (await store.session.load("u"))[2:] == snapshot.entries[2:]
-    for odd in (float("nan"), "\ud800", {1}):
-        snapshot.entries[1].provider["m"] = odd
-        with pytest.raises(StoreError, match="cannot be stored as JSON"):
-            await store.session.append("v", snapshot.entries, run_id="r")
 
 
 async def test_d1_an_unknown_type_in_a_chunk_that_others_follow_names_that_chunk(path: Path) -> None:
