@@ -8,7 +8,7 @@ from functools import lru_cache
 from sqlite3 import Connection
 
 from stores.errors import StoreError
-from stores.records import RunSnapshot, Segment, Status
+from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
 from stores.sqlite.rows import RUNS, RunRow, read_row
 from stores.sqlite.saves import read_snapshot
@@ -62,10 +62,3 @@ def completed_runs(connection: Connection) -> CompletedRuns:
 def held_by(runs: Iterable[RunSnapshot]) -> Collection[tuple[str, str]]:
     """What these runs hold: each with the checksum with which its segment was, or would be, appended."""
     return {(run.run_id, entries_checksum(run.entries)) for run in runs}
-
-
-def ended_at(segment: Segment) -> float | None:
-    """When the run of the segment ended, as it was noted."""
-    timing = segment.meta.get("timing")
-    at = timing.get("finished_at") if isinstance(timing, dict) else None
-    return float(at) if isinstance(at, int | float) else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from stores.records import RunSnapshot
-from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by
+from stores.sqlite.doctor.completed import CompletedRuns, held_by
 from stores.sqlite.doctor.session_diagnosis import Diagnosis, Older, uncounted
 from stores.sqlite.segments import SegmentRow, SessionRow
 from stores.sqlite.strands import Strand
@@ -60,7 +60,7 @@ class _Evidence:
         last one, if it was appended when the row says that anything was."""
         began = {run.run_id: run.head.history_upto for run in self.completed}
         stood = {one.n for one, following in pairwise(segments) if began.get(following.run_id) == one.run_id}
-        at = ended_at(segments[-1].segment(where=""))
+        at = segments[-1].segment(where="").finished_at
         is_last = at is not None and self.row.updated_at - at < _AT_ONCE
         return stood | ({segments[-1].n} if is_last else set())
 
@@ -70,7 +70,7 @@ class _Evidence:
         return {one.n for one in segments if not one.truncated and (one.run_id, one.checksum) in held}
 
     def _is_later(self, segment: SegmentRow) -> bool:
-        return (ended_at(segment.segment(where="")) or 0.0) > self.row.updated_at
+        return (segment.segment(where="").finished_at or 0.0) > self.row.updated_at
 
 
 def last_counted(found: Diagnosis, segments: Iterable[SegmentRow], completed: CompletedRuns) -> int:

@@ -18,7 +18,7 @@ from stores import codec
 from stores.closing import segment_meta
 from stores.records import RunSnapshot, Status
 from stores.sqlite.checksums import fetch
-from stores.sqlite.doctor.completed import CompletedRuns, ended_at, held_by, whole_run
+from stores.sqlite.doctor.completed import CompletedRuns, held_by, whole_run
 from stores.sqlite.doctor.leading import forks_at, histories, last_seen
 from stores.sqlite.doctor.session_diagnosis import Diagnosis
 from stores.sqlite.segments import SegmentRow, SessionRow, encode_entries, stored_segment
@@ -90,7 +90,7 @@ class _Search:
             segment = row.segment(where="")
             self.known[row.n] = row.run_id
             self.present += len(segment.entries)
-            if (at := ended_at(segment)) is not None:
+            if (at := segment.finished_at) is not None:
                 self.ended[row.run_id] = at
 
     def add_runs(self, damaged: list[int], completed: CompletedRuns) -> None:
