@@ -30,6 +30,9 @@ R = TypeVar("R")
 SHORT_SECONDS = 0.005
 """How long an event loop may be held up by one save: about what a garbage collection takes."""
 
+LOOK_SECONDS = 0.025
+"""How long it may be held up by one load: a run of ten thousand entries."""
+
 SPENT, MOST_SPENT = 8, 32
 """How many files that were replaced a store keeps open before the thread closes them, and at the most."""
 
@@ -83,6 +86,7 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._waiting = 0
         self._last_save = SHORT_SECONDS
+        self._last_look = 0.0
         self._spent: deque[int] = deque()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -105,17 +109,27 @@ class Worker:
         return result
 
     async def look(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`call` for what only reads. It is done right here where no other task would have to wait for it.
+        """`call` for what only reads. It is done right here where no other task would wait, and the last one was short.
 
-        On a machine whose cores are all busy, handing a load over and back takes a third of its time.
+        On a machine whose cores are all busy, handing a load over and back takes a third of its time. Who has no task,
+        a timer or a server, is held up by the first long one, and has his turn between two short ones.
         """
+        work = partial(self._look_now, function, *args, **kwargs)
         loop = running_loop()
-        if loop is not None and self._waiting == 0:
-            from asyncio import all_tasks
+        if loop is not None and self._waiting == 0 and self._last_look < LOOK_SECONDS:
+            from asyncio import all_tasks, sleep
 
             if len(all_tasks(loop)) <= 1:
-                return function(*args, **kwargs)
-        return await self.call(function, *args, **kwargs)
+                await sleep(0)
+                return work()
+        return await self.call(work)
+
+    def _look_now(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        began = time.monotonic()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._last_look = time.monotonic() - began
 
     @property
     def is_prompt(self) -> bool:
